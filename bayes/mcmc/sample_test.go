@@ -221,18 +221,18 @@ func (a after) Err() error {
 // in what is counted, and all its draws so far are the whole run's.
 func TestCheckpoint(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		chains := Chains{Kernel: HMC{Steps: 3, Jitter: .7}, Chains: 3, Draws: 60, WarmUp: 40}
+		chains := Chains{Kernel: HMC{Steps: 3, Jitter: .7}, Chains: 3, Draws: 200, WarmUp: 40}
 		s := run.Settings{Seed: 2, DType: dtype, Engine: engine}
 		problem := standard().Keyed("checkpoint")
 		_, whole := sample(t, problem, chains, s)
 		s.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
 		var last run.Progress
 		s.Progress = func(p run.Progress) { last = p }
-		for session, left := range []int{17, 20, 30, 75, 1 << 30} { // steps
+		for session, left := range []int{17, 20, 30, 0, 1 << 30} { // steps; 0: some draws
 			steps := 0
 			ctx, cancel := context.WithCancel(t.Context())
-			soFar, err := fit.Sample(run.Watched(ctx, func(run.Progress, run.Machine) {
-				if steps++; steps == left {
+			soFar, err := fit.Sample(run.Watched(ctx, func(p run.Progress, _ run.Machine) {
+				if steps++; steps == left || left == 0 && p.Stage == "draws" && p.Step > 10 {
 					cancel()
 				}
 			}), problem, chains, s)
@@ -244,7 +244,7 @@ func TestCheckpoint(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := fit.Details[*Details](soFar)
-			if n := d.Draws.PerChain; session < 2 || n == 0 || (n == 60) != (session == 4) {
+			if n := d.Draws.PerChain; session < 2 || n == 0 || (n == 200) != (session == 4) {
 				t.Errorf("session %d ends with %d draws", session, n)
 			}
 			for chain := range 3 {
@@ -260,7 +260,7 @@ func TestCheckpoint(t *testing.T) {
 				t.Errorf("resumed: %+v, uninterrupted %+v", d, whole)
 			}
 		}
-		if last.Stage != "draws" || last.Step != 180 || last.Steps != 180 || !(last.Score("acceptance") > 0) ||
+		if last.Stage != "draws" || last.Step != 600 || last.Steps != 600 || !(last.Score("acceptance") > 0) ||
 			!(last.Score("step size") > 0) {
 			t.Errorf("progress at the end: %+v", last)
 		}
