@@ -42,7 +42,7 @@ type Data struct {
 	raw  dataset.Source   // the source as it was given, not standardised
 	hash string           // hash of the source's rows
 	by   *dataset.Dataset // the rows that the scalers were fitted on; nil if these are of Trained
-	held *Elsewhere       // the rows that Held has joined
+	held *bayes.Origin    // of the rows that Held has joined
 }
 
 // New joins a model with the data that it is to be trained on. The scalers are fitted on the training part alone, to
@@ -181,18 +181,11 @@ func of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, e
 	return d, d.withExtras(d.extras())
 }
 
-// Elsewhere describes rows that are held elsewhere, such as by the shards of package pbnn/shards.
-type Elsewhere struct {
-	Inputs, Outputs            int      // of the network
-	Rows                       int      // N
-	Hash                       string   // identifies the rows
-	Features, Targets, Classes []string // names for the posterior, empty if they are not known
-	Extras                     dataset.Extras
-}
-
-// Held joins a model with rows that are held elsewhere. These are neither checked nor scaled, and Data has no tensors.
-func Held(owner string, model bayes.Model, rows Elsewhere) (*Data, error) {
-	bound, err := bind(model, rows.Inputs, rows.Outputs)
+// Held joins a model with rows that are held elsewhere, such as by the shards of package pbnn/shards, for a network of so
+// many inputs and outputs. Of the origin it takes the names, which may be unknown, and the provenance's Rows, DataHash
+// and Extras. The rows are neither checked nor scaled, and Data has no tensors.
+func Held(owner string, model bayes.Model, inputs, outputs int, of bayes.Origin) (*Data, error) {
+	bound, err := bind(model, inputs, outputs)
 	if err != nil {
 		return nil, err
 	}
@@ -200,10 +193,10 @@ func Held(owner string, model bayes.Model, rows Elsewhere) (*Data, error) {
 		return nil, err
 	}
 	d := &Data{
-		Owner: owner, Bound: bound, held: &rows,
+		Owner: owner, Bound: bound, held: &of,
 		Features: dataset.NoScaler(bound.Inputs), Target: dataset.NoScaler(bound.Targets()),
 	}
-	return d, d.withExtras(rows.Extras)
+	return d, d.withExtras(of.Provenance.Extras)
 }
 
 // checkTask is an error if the likelihood is for another task than the data, or a target of a regression is outside its
@@ -253,7 +246,7 @@ func (d *Data) Rows() int {
 	case d.Source != nil:
 		return d.Source.Rows()
 	case d.held != nil:
-		return d.held.Rows
+		return d.held.Provenance.Rows
 	}
 	return d.Parts.Train.Rows()
 }
@@ -264,7 +257,7 @@ func (d *Data) rowsHash() string {
 	case d.Source != nil:
 		return d.hash
 	case d.held != nil:
-		return d.held.Hash
+		return d.held.Provenance.DataHash
 	}
 	return d.Parts.Train.Hash()
 }
@@ -452,9 +445,9 @@ func (d *Data) Posterior(draws bayes.Draws, from bayes.Provenance, engine *compu
 			origin.FeatureNames, origin.TargetNames = named.Names()
 		}
 	}
-	if rows := d.held; rows != nil {
-		origin.FeatureNames, origin.TargetNames, origin.Classes = rows.Features, rows.Targets, rows.Classes
-		from.DataHash, from.Rows = rows.Hash, rows.Rows
+	if of := d.held; of != nil {
+		origin.FeatureNames, origin.TargetNames, origin.Classes = of.FeatureNames, of.TargetNames, of.Classes
+		from.DataHash, from.Rows = of.Provenance.DataHash, of.Provenance.Rows
 	}
 	if d.Trained != nil { // the names are the network's
 		before := d.Trained.Provenance()

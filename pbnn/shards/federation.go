@@ -29,7 +29,7 @@ func meet(ctx context.Context, shards []Shard, model bayes.Model) (*federation, 
 		return nil, nil, errors.New("shards: there is no shard")
 	}
 	f := &federation{shards: shards}
-	var all fit.Elsewhere
+	var all bayes.Origin
 	first := func(names, others []string) []string {
 		if len(names) > 0 {
 			return names
@@ -42,13 +42,12 @@ func meet(ctx context.Context, shards []Shard, model bayes.Model) (*federation, 
 			return nil, nil, err
 		}
 		f.described, f.rows, f.hashes = append(f.described, have), append(f.rows, have.Rows), append(f.hashes, have.Hash)
-		all.Rows += have.Rows
-		all.Features, all.Targets = first(all.Features, have.Features), first(all.Targets, have.Targets)
+		all.Provenance.Rows += have.Rows
+		all.FeatureNames, all.TargetNames = first(all.FeatureNames, have.Features), first(all.TargetNames, have.Targets)
 		all.Classes = first(all.Classes, have.Classes)
 	}
-	all.Inputs, all.Outputs, all.Hash = f.described[0].Inputs, f.described[0].Outputs, strings.Join(f.hashes, " ")
-	all.Extras = f.described[0].Extras
-	data, err := fit.Held("shards", model, all)
+	all.Provenance.DataHash, all.Provenance.Extras = strings.Join(f.hashes, " "), f.described[0].Extras
+	data, err := fit.Held("shards", model, f.described[0].Inputs, f.described[0].Outputs, all)
 	if err == nil {
 		err = nothingShared(data.Bound)
 	}
