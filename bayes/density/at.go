@@ -28,7 +28,7 @@ func At(p Posterior, psi *graph.Node, batch Batch) Target {
 
 // LogDensity implements Target.
 func (b ofBatch) LogDensity(phi *graph.Node) *graph.Node {
-	return b.posterior.LogPosterior(phi, b.psi, b.batch)
+	return b.posterior.logPosterior(phi, b.psi, b.batch)
 }
 
 // Gradient implements Target.

@@ -24,12 +24,8 @@ type Blocks struct {
 	target func(data compute.Nodes) Target
 }
 
-// rowsOfBlock is the default number of rows in a block. placesAtOnce is the number of places for whose activations
-// memory is planned: see BenchmarkHessian.
-const (
-	rowsOfBlock  = 8192
-	placesAtOnce = 128
-)
+// placesAtOnce is the number of places for whose activations memory is planned: see BenchmarkHessian.
+const placesAtOnce = 128
 
 // NewBlocks divides N rows into blocks of the given size. read returns the tensors of count rows from the given one on:
 // "y", "x" or "features" and, if parameters are shared, "psi", with padding to size.

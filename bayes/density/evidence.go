@@ -1,7 +1,6 @@
 package density
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -51,19 +50,15 @@ type Reweighted struct {
 // the gradient with respect to psi under the new weights; chunks are merged by a running log-sum-exp. Of normalised
 // weights and LikelihoodPotential, LogSum is the batch's log evidence, log sum_j w_j p(y_batch | phi_j; psi), and
 // Gradient its gradient by Fisher's identity (Zhao et al. 2024, section 3.1). Nothing is scaled by N/n: see
-// Posterior.Scale. A batch so large that its rows would have to be cut into parts is an error: the weights depend on all
-// rows, and the gradient on the weights.
+// Posterior.Scale. The rows are not cut into parts, whatever memory they take: the weights depend on all of them, and the
+// gradient on the weights.
 func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weighing Potential) Reweighted {
 	finite := compute.RowsAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), phi.DType()) // [J]; false for NaN
 	alive := And(finite, IsFinite(logWeights))
 	phi = Where(BroadcastToDims(ExpandAxes(alive, 1), phi.Shape().Dimensions...), phi, ZerosLike(phi))
 	logWeights = compute.Only(alive, logWeights)
 
-	e := l.begin(phi, psi, batch)
-	if e.inParts() {
-		panic(fmt.Errorf("the activations of a batch of %d rows take more than %d MiB for one particle: take a smaller "+
-			"BatchSize", batch.rows(), partBytes>>20))
-	}
+	e := l.begin(phi, psi, batch, false)
 	if weighing.Factor == nil {
 		weighing = Potential{standalone: true, Factor: func(e Evaluated) *Node { return ZerosLike(e.LogLikelihood) }}
 	}

@@ -121,12 +121,12 @@ func (p parts) of(x, from *Node, axis int) *Node {
 func rowNumbers(g *Graph, n int) *Node { return Iota(g, shapes.Make(dtypes.Int32, n), 0) }
 
 // features is the output of the layers before the first stochastic one, [width, B]: in parts of the rows where the
-// activations of all would take much memory.
-func (l Likelihood) features(prefix nn.Params, batch Batch, dtype compute.DType) nn.Value {
+// activations of all would take much memory, if they may be cut.
+func (l Likelihood) features(prefix nn.Params, batch Batch, dtype compute.DType, cut bool) nn.Value {
 	x := batch.X
 	apply := func(prefix nn.Params, x *Node) nn.Value { return l.Model.Prefix(prefix, bayes.Numbers(x, dtype)) }
 	p := l.partsOfPrefix(batch, dtype)
-	if p.count == 1 {
+	if p.count == 1 || !cut {
 		return apply(prefix, x)
 	}
 	one := apply(prefix, Slice(x, AxisRange(0, 1))) // for its shape: XLA removes it
@@ -151,13 +151,4 @@ func (l Likelihood) partsOfPrefix(batch Batch, dtype compute.DType) parts {
 	}
 	bytes := int64(activationCopies*l.Model.PrefixWidth()*rows) * int64(dtype.Size())
 	return parts{rows, max(partsOf(bytes, rows), 1)}
-}
-
-// inParts says whether the rows of a pass, or of the layers before the first stochastic one if they have parameters, are
-// cut into parts.
-func (e *evaluation) inParts() bool {
-	if e.Plan.Parts > 1 {
-		return true
-	}
-	return e.batch.Features == nil && len(e.prefix) > 0 && e.partsOfPrefix(e.batch, e.phi.DType()).count > 1
 }

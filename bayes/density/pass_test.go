@@ -46,7 +46,7 @@ func TestLoopOverChunks(t *testing.T) {
 
 // Whatever is evaluated in parts of the rows, of which the last begins with rows of the one before, is what it is of
 // all rows at once, in chunks of particles that are a loop and a rest, also the layers before the first stochastic one.
-// The batch is padded. Weights cannot be found in parts, and larger batches are refused.
+// The batch is padded. Weights are found of all rows at once.
 func TestPartsOfRows(t *testing.T) {
 	engine := computetest.XLA(t, "the Go backend cannot cut rows")
 	m := models[1] // with shared layers on either side of the stochastic one
@@ -56,18 +56,18 @@ func TestPartsOfRows(t *testing.T) {
 			b.Count = ConstAs(b.Y, float64(rows-1))
 			l := Likelihood{Model: s.bound, Plan: plan}
 			density, gradient := MiniBatch(l, 3*rows).Gradient(phi, psi, b)
-			if plan.Parts > 1 {
-				err := compute.Try(func() { l.Reweight(phi, psi, logWeights, b, LikelihoodPotential) })
-				computetest.WantError(t, "weights", err, "take a smaller BatchSize")
-			}
-			return []*Node{density, gradient, l.LogPredictive(phi, psi, logWeights, b), l.Rows(phi, psi, b), l.Features(psi, b, compute.Float64)}
+			w := l.Reweight(phi, psi, logWeights, b, LikelihoodPotential)
+			return []*Node{density, gradient, w.LogWeights, w.Gradient, l.LogPredictive(phi, psi, logWeights, b),
+				l.Rows(phi, psi, b), l.Features(psi, b, compute.Float64)}
 		})()
 	}
 	want := evaluate(computetest.Go(t), compute.Plan{Particles: particles, Chunk: particles})
 	defer func(bytes int64) { partBytes = bytes }(partBytes)
 	partBytes = 600 // three parts for the prefix too
 	got := evaluate(engine, compute.Plan{Particles: particles, Chunk: 16, Parts: 3})
-	for i, what := range []string{"posterior", "its gradient", "predictive", "rows", "features"} {
+	for i, what := range []string{
+		"posterior", "its gradient", "weights", "gradient", "predictive", "rows", "features",
+	} {
 		computetest.Near(t, what, got[i], want[i], tolerance(compute.Float64))
 	}
 }

@@ -122,12 +122,16 @@ type evaluation struct {
 // Features is Batch.Features of a batch, for repeated evaluations with the same psi, in the given type.
 func (l Likelihood) Features(psi *graph.Node, batch Batch, dtype compute.DType) *graph.Node {
 	prefix := l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
-	return l.features(prefix, batch, dtype).Node
+	return l.features(prefix, batch, dtype, true).Node
 }
 
-// begin prepares a pass over all particles, phi, [J, D]: what they share, and the prefix's output.
-func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
+// begin prepares a pass over all particles, phi, [J, D]: what they share, and the prefix's output. The rows are cut into
+// parts where the plan says so, if they may be.
+func (l Likelihood) begin(phi, psi *Node, batch Batch, cut bool) *evaluation {
 	batch = batch.filled()
+	if !cut {
+		l.Plan.Bytes, l.Plan.Parts = l.Plan.Bytes*int64(max(l.Plan.Parts, 1)), 1
+	}
 	l.Plan = l.Plan.For(phi.Shape().Dim(0)).InParts(phi.Graph())
 	e := &evaluation{Likelihood: l, batch: batch, phi: phi}
 	e.prefix = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
@@ -135,7 +139,7 @@ func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
 	if batch.Features != nil {
 		e.input = nn.Value{Node: batch.Features}
 	} else {
-		e.input = l.features(e.prefix, batch, phi.DType())
+		e.input = l.features(e.prefix, batch, phi.DType(), cut)
 	}
 	return e
 }
@@ -209,7 +213,7 @@ func (e *evaluation) only(usable *Node, c chunk, outputs nn.Value) (chunk, nn.Va
 // LogLikelihood is log p(y_batch | phi_j; psi), [J]: unscaled, and -Inf where it is not finite. phi is [J, D], psi [W]
 // or nil.
 func (l Likelihood) LogLikelihood(phi, psi *graph.Node, batch Batch) *graph.Node {
-	rows, _ := l.begin(phi, psi, batch).over(pass{
+	rows, _ := l.begin(phi, psi, batch, true).over(pass{
 		rows: [][]int{{}},
 		chunk: func(e *evaluation, c chunk, _ []*Node) (rows, sums []*Node) {
 			return []*Node{e.sum(c, e.outputs(c))}, nil
@@ -222,7 +226,7 @@ func (l Likelihood) LogLikelihood(phi, psi *graph.Node, batch Batch) *graph.Node
 // are normalised; 0 for padding.
 func (l Likelihood) LogPredictive(phi, psi, logWeights *graph.Node, batch Batch) *graph.Node {
 	rows := batch.rows()
-	_, sums := l.begin(phi, psi, batch).over(pass{
+	_, sums := l.begin(phi, psi, batch, true).over(pass{
 		outer: []*Node{logWeights},
 		none:  []*Node{BroadcastToDims(ConstAs(phi, math.Inf(-1)), 1, rows)},
 		chunk: func(e *evaluation, c chunk, outer []*Node) (_, sums []*Node) {
@@ -249,7 +253,7 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *graph.Node, batch Batch)
 // Rows is log p(y_b | phi_j; psi) for each particle and row, [J, B], and 0 for padding. Numbers that are not finite are
 // returned as they are.
 func (l Likelihood) Rows(phi, psi *graph.Node, batch Batch) *graph.Node {
-	rows, _ := l.begin(phi, psi, batch).over(pass{
+	rows, _ := l.begin(phi, psi, batch, true).over(pass{
 		rows: [][]int{{batch.rows()}},
 		chunk: func(e *evaluation, c chunk, _ []*Node) (rows, sums []*Node) {
 			return []*Node{e.ofWhole(nn.Unblock(e.rows(c, e.outputs(c)), c.Count), 0)}, nil
@@ -305,15 +309,15 @@ func (p Posterior) Scale(batch Batch) *graph.Node {
 	return ConstAs(batch.Y, 1.0)
 }
 
-// LogPosterior is log p(phi_j) + Scale log p(y_batch | phi_j; psi), [J], -Inf where not finite.
-func (p Posterior) LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
+// logPosterior is log p(phi_j) + Scale log p(y_batch | phi_j; psi), [J], -Inf where not finite.
+func (p Posterior) logPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
 	return compute.Gate(Add(p.Model.LogPrior(phi), Mul(p.Scale(batch), p.LogLikelihood(phi, psi, batch))))
 }
 
-// Gradient is LogPosterior, [J], and its gradient with respect to phi, [J, D]. It differentiates the sum over
+// Gradient is the log-posterior, [J], and its gradient with respect to phi, [J, D]. It differentiates the sum over
 // particles, which gives each particle's own gradient, since no particle's density depends on another's parameters.
 func (p Posterior) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node) {
-	rows, _ := p.begin(phi, psi, batch).over(pass{
+	rows, _ := p.begin(phi, psi, batch, true).over(pass{
 		outer: []*Node{p.Scale(batch)},
 		rows:  [][]int{{}, {phi.Shape().Dim(1)}},
 		chunk: func(e *evaluation, c chunk, outer []*Node) (rows, sums []*Node) {

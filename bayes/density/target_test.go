@@ -261,7 +261,7 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 		mini := func(chunk int) Posterior { return MiniBatch(s.likelihood(chunk), 3*rows) }
 		evaluate := s.compile(t, engine, compute.Float64, func(phi, psi, logWeights *Node, b Batch) []*Node {
 			weighed := s.likelihood(0).Reweight(phi, psi, logWeights, b, LikelihoodPotential)
-			return []*Node{mini(0).LogPosterior(phi, psi, b), weighed.LogSum}
+			return []*Node{mini(0).logPosterior(phi, psi, b), weighed.LogSum}
 		})
 		values := func() ([]float64, float64) {
 			out := evaluate()
@@ -343,11 +343,11 @@ func TestScale(t *testing.T) {
 	out := s.compile(t, engine, dtype, func(phi, psi, logWeights *Node, b Batch) []*Node {
 		l := s.likelihood(16)
 		return []*Node{
-			s.bound.LogPrior(phi), Full(l).LogPosterior(phi, psi, b),
-			MiniBatch(l, 21).LogPosterior(phi, psi, padded(b)),
+			s.bound.LogPrior(phi), Full(l).logPosterior(phi, psi, b),
+			MiniBatch(l, 21).logPosterior(phi, psi, padded(b)),
 			l.Reweight(phi, psi, logWeights, padded(b), LikelihoodPotential).Gradient,
 			l.LogPredictive(phi, psi, logWeights, padded(b)),
-			Tempered(l, 3).LogPosterior(phi, psi, padded(b)),
+			Tempered(l, 3).logPosterior(phi, psi, padded(b)),
 		}
 	})()
 	computetest.Near(t, "Points", out[5], points, tolerance(dtype))

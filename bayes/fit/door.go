@@ -23,8 +23,8 @@ func newJob(
 	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings run.Settings,
 ) (*Job, error) {
 	if method == nil {
-		return nil, errors.New("fit: there is no method: take one, such as auto.Method{}, ohsmc.OpenHorizon{}, pmcnet.PMC{} " +
-			"or baseline.Ensemble{}")
+		return nil, errors.New("fit: there is no method: take one, such as auto.Method{}, ohsmc.OpenHorizon{}, " +
+			"pmcnet.PMC{} or baseline.Ensemble{}")
 	}
 	from, continues := method.(From)
 	if continues {

@@ -79,7 +79,8 @@ type Estimator interface {
 type Estimates struct {
 	// Posterior says that they estimate the posterior given all rows. The provenance says it of others.
 	Posterior bool
-	// Evidence estimates log p(y; psi) of the training part from the records of all steps; its Value is NaN if it is unknown, such as before the last step. nil: the algorithm has no such estimate.
+	// Evidence estimates log p(y; psi) of the training part from the records of all steps; its Value is NaN if it is
+	// unknown, such as before the last step. nil: the algorithm has no such estimate.
 	Evidence func(trace []StepRecord) bayes.Evidence
 }
 
