@@ -184,7 +184,7 @@ func (r *ces) calibration(ctx context.Context) (density.Problem, mcmc.Kernel, er
 	problem := r.problem
 	climbed, err := r.RunStage(ctx, fit.Stage{
 		Name: "start", Problem: problem, Inner: true,
-		Method: mcmc.Chains{Kernel: mcmc.ULA{StepSize: 1e-6}, Chains: 1, Draws: 1, WarmUp: mcmc.NoWarmUp},
+		Method: mcmc.Chains{Kernel: mcmc.SGLD{StepSize: 1e-12}, Chains: 1, Draws: 1, WarmUp: mcmc.NoWarmUp},
 	})
 	if err := unfinished(ctx, climbed, err); err != nil {
 		return problem, nil, fmt.Errorf("fbnn: calibration: %w", err)
@@ -278,9 +278,7 @@ func (r *ces) sample(ctx context.Context, cheap density.Problem) (*fit.Result, e
 		kernel = mcmc.DelayedAcceptance{Inner: kernel, Share: r.share(cheap), OnHost: true}
 	case r.corrected():
 		problem = r.withTruth(cheap)
-		kernel = mcmc.DelayedAcceptance{Inner: kernel, Share: r.share(cheap), Cheap: func(t density.Target) density.Target {
-			return t.(corrected).cheap
-		}}
+		kernel = mcmc.DelayedAcceptance{Inner: kernel, Share: r.share(cheap)}
 	}
 	last := r.pairs.theta.RawRowView(r.Pairs - 1)
 	var start []float64
@@ -324,8 +322,11 @@ func (r *ces) sample(ctx context.Context, cheap density.Problem) (*fit.Result, e
 // corrected is the true posterior, which carries the emulated one along for mcmc.DelayedAcceptance.
 type corrected struct {
 	density.Target
-	cheap emulated
+	cheap density.Target
 }
+
+// Surrogate implements mcmc.Surrogated.
+func (c corrected) Surrogate() density.Target { return c.cheap }
 
 // The names of the true posterior's data begin with this prefix when they are stored together with the emulator's.
 const truthPrefix = "truth/"
@@ -342,7 +343,7 @@ func (r *ces) withTruth(cheap density.Problem) density.Problem {
 	}
 	problem.Target = func(nodes compute.Nodes, inputs []*graph.Node) density.Target {
 		return corrected{
-			Target: r.problem.Target(within(nodes, truthPrefix), inputs), cheap: cheap.Target(nodes, inputs).(emulated),
+			Target: r.problem.Target(within(nodes, truthPrefix), inputs), cheap: cheap.Target(nodes, inputs),
 		}
 	}
 	return problem

@@ -12,6 +12,8 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -66,10 +68,6 @@ func (r *ces) acceptedBeta(
 ) (float64, error) {
 	from := repeated(begin)
 	_, d := begin.Dims()
-	mean := k.Mean
-	if len(mean) == 0 {
-		mean = make([]float64, d)
-	}
 	noise, proposal := mat.NewDense(atOnce, d, nil), mat.NewDense(atOnce, d, nil)
 	rng := rand.New(rand.NewPCG(r.Seed, 0x62657461))
 	noise.Apply(func(_, c int, _ float64) float64 { return k.StdDev[c] * rng.NormFloat64() }, noise)
@@ -79,7 +77,7 @@ func (r *ces) acceptedBeta(
 		density, err := e.logDensity(ctx, theta)
 		for i := range density {
 			for c, v := range theta.RawRowView(i) {
-				density[i] += square((v-mean[c])/k.StdDev[c]) / 2
+				density[i] += square(v/k.StdDev[c]) / 2
 			}
 		}
 		return density, err
@@ -95,9 +93,8 @@ func (r *ces) acceptedBeta(
 		keep := math.Sqrt(1 - beta*beta)
 		for i := range atOnce {
 			row := proposal.RawRowView(i)
-			floats.AddScaledTo(row, mean, beta, noise.RawRowView(i))
+			floats.ScaleTo(row, beta, noise.RawRowView(i))
 			floats.AddScaled(row, keep, from.RawRowView(i))
-			floats.AddScaled(row, -keep, mean)
 		}
 		after, err := beyond(proposal)
 		if err != nil {
@@ -163,7 +160,7 @@ func (r *ces) chosenStep(
 	}
 	r.spent.Full += atOnce
 	r.spent.Partial += atOnce
-	k.Jitter, k.AtOnce = 0, cmp.Or(k.Steps, 10) // a Move is a whole transition
+	k.Jitter, k.Steps = 0, cmp.Or(k.Steps, 10)
 	transition, err := r.transition(emulator, cheap, k)
 	if err != nil {
 		return 0, err
@@ -187,7 +184,7 @@ func (r *ces) chosenStep(
 			return 0, err
 		}
 		r.spent.Full += atOnce
-		r.spent.PartialGradients += atOnce * (k.AtOnce + 1)
+		r.spent.PartialGradients += atOnce * (k.Steps + 1)
 		accepted, jump := 0., 0.
 		for i := range atOnce {
 			squared := square(floats.Distance(end.RawRowView(i), start.RawRowView(i), 2))
@@ -211,11 +208,22 @@ func (r *ces) chosenStep(
 // transition is a program that makes a transition on the emulated posterior from places, [atOnce, D], given the step
 // size: with the same momenta at each call. It returns the ends and the emulated log-densities there, [atOnce, D+1].
 func (r *ces) transition(emulator *evaluator, cheap density.Problem, k mcmc.HMC) (*compute.Program, error) {
+	carrier, err := mcmc.NewCarrier(r.Engine, k, shapes.Make(r.DType, atOnce, cheap.Dim),
+		func(g *graph.Graph) density.Target { return cheap.In(cheap.Parameters(g), nil) })
+	if err != nil {
+		return nil, err
+	}
 	return compute.NewProgram(r.Engine, "fbnn transition", emulator.State().Names(), nil,
 		func(nodes compute.Nodes, in []*Node) (compute.Nodes, *Node) {
 			target, rng := cheap.Target(nodes, nil), random.New(in[0].Graph(), r.Seed)
-			s := mcmc.Start(k, rng.Named("start"), in[0], target)
-			s, _ = k.Move(rng.Named("move"), s, target, mcmc.Tuning{StepSize: in[1]})
-			return nil, Reshape(Concatenate([]*Node{s.Phi, ExpandAxes(s.LogDensity, 1)}, 1), s.Phi.Shape().Size()+atOnce)
+			at := carrier.Start(rng.Named("start"), in[0], target)
+			unfinished := OnesLike(at[carrier.LogDensity()])
+			for range k.Steps {
+				next, ended, _ := carrier.MoveUnfinished(
+					rng.Named("move"), at, unfinished, target, mcmc.Tuning{StepSize: in[1]})
+				at, unfinished = next, Sub(unfinished, ended)
+			}
+			logDensity := ExpandAxes(at[carrier.LogDensity()], 1)
+			return nil, Reshape(Concatenate([]*Node{at[carrier.Phi()], logDensity}, 1), in[0].Shape().Size()+atOnce)
 		})
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Unadjusted makes steps of a Langevin diffusion with the gradient of a mini-batch, and accepts all of them (section
-// 6.3, eq. 9 and 33): mcmc.SGLD, mcmc.ULA or mcmc.SGHMC. It samples its target only in the limit of small steps.
+// 6.3, eq. 9 and 33): mcmc.SGLD or mcmc.SGHMC. It samples its target only in the limit of small steps.
 type Unadjusted struct {
 	Sampling
 	Target    FromMiniBatches `json:"target,omitempty"` // default TargetFull{}
@@ -20,7 +20,7 @@ type Unadjusted struct {
 }
 
 // AllRows runs any kernel of package mcmc on all rows: mcmc.RandomWalkMetropolis and mcmc.MALA are the paper's BNN
-// (eq. 11 and 26), mcmc.ULA its unadjusted Langevin (eq. 32), and with TargetTempered they sample the "Safe Bayes"
+// (eq. 11 and 26), mcmc.SGLD its unadjusted Langevin (eq. 32), and with TargetTempered they sample the "Safe Bayes"
 // posterior.
 type AllRows struct {
 	Sampling
@@ -49,7 +49,7 @@ func (u Unadjusted) Prepare(j *fit.Job) (fit.Method, error) {
 	}
 	if u.Kernel == nil || u.Kernel.Traits().Carries != mcmc.CarriesNothing {
 		return nil, fmt.Errorf("pbnn: Unadjusted.Kernel is %T: it must take every step of a noisy gradient, such as "+
-			"mcmc.SGLD{StepSize: 0.001} or mcmc.ULA{StepSize: 0.01}", u.Kernel)
+			"mcmc.SGLD{StepSize: 0.001}", u.Kernel)
 	}
 	u.Target = u.Target.ForBatchSize(u.BatchSize)
 	var err error

@@ -37,7 +37,7 @@
 // # Where it goes wrong
 //
 // The noise must be Gaussian: [Details].Bias estimates the error if it is not, and a warning says when it is large.
-// All chains use the same mini-batches, so compute standard errors along each chain. SGLD and ULA are biased.
+// All chains use the same mini-batches, so compute standard errors along each chain. SGLD is biased.
 //
 // A Target and a Sampler can be your own: see their examples.
 package pbnn

@@ -95,7 +95,7 @@ func TestFaultsUnderGaussianNoise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if t.Log(report.Summary()); len(report.Failures()) == 0 {
+		if t.Log(report.Summary()); report.Failures() == 0 {
 			t.Errorf("naive, %s: passes", k.Proposal)
 		}
 	}

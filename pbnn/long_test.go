@@ -38,8 +38,8 @@ func TestExactOnALineLong(t *testing.T) {
 		{name: "naive MALA", points: 10,
 			sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive,
 				Proposal: Langevin, StepSize: step(.8, 10)}, biased: true},
-		{name: "ULA, large steps", points: rowsOfLine, sampler: AllRows{Target: TargetFullData{},
-			Kernel: mcmc.ULA{StepSize: step(1, rowsOfLine)}}, biased: true},
+		{name: "SGLD on all rows, large steps", points: rowsOfLine, sampler: AllRows{Target: TargetFullData{},
+			Kernel: mcmc.SGLD{StepSize: math.Pow(step(1, rowsOfLine), 2)}}, biased: true},
 	})
 }
 

@@ -47,7 +47,7 @@ const (
 
 // NewCarrier finds what a kernel carries and which fields of Info it fills in. For this it builds the kernel's start
 // and one move of particles of phi's shape, [J, D], in a graph of its own. target builds the kernel's target in that
-// graph; nil for kernels that do not use one. The shapes of the target's values are checked here only.
+// graph; nil for kernels that do not use one.
 func NewCarrier(
 	engine *compute.Engine, kernel Kernel, phi shapes.Shape, target func(g *graph.Graph) density.Target,
 ) (*Carrier, error) {
@@ -94,9 +94,6 @@ func (c *Carrier) WithPrefix(prefix string) *Carrier {
 	other.prefix = prefix
 	return &other
 }
-
-// Kernel is the kernel whose state is carried.
-func (c *Carrier) Kernel() Kernel { return c.kernel }
 
 // SeveralMoves says whether a transition of the kernel may take several moves: then Info.Complete says where one ends.
 func (c *Carrier) SeveralMoves() bool { return c.reports(infoComplete) }
@@ -229,10 +226,8 @@ func (c *Carrier) MoveUnfinished(
 // probe builds a start and a move at phi, and records what they carry and report.
 func (c *Carrier) probe(phi *Node, target density.Target) {
 	rng := random.New(phi.Graph(), 0)
-	if !c.kernel.Traits().NoTarget {
-		if err := checkTarget(c.kernel, rng, phi, target); err != nil {
-			panic(err)
-		}
+	if target == nil && !c.kernel.Traits().NoTarget {
+		panic(errors.New("there is no target, and the kernel asks one"))
 	}
 	s := Start(c.kernel, rng, phi, target)
 	c.own = slices.Sorted(maps.Keys(s.Auxiliary))
@@ -260,92 +255,21 @@ func (c *Carrier) probe(phi *Node, target density.Target) {
 	}
 	for f := range infoFields {
 		if node := outcome.field(f); node != nil {
-			if err := checkShape("Info."+infoNames[f], node, s.PerParticle()); err != nil {
-				panic(err)
-			}
+			checkShape("Info."+infoNames[f], node, s.PerParticle())
 			c.infos = append(c.infos, f)
 		}
 	}
 	c.extra = slices.Sorted(maps.Keys(outcome.Extra))
 	for _, name := range c.extra {
-		if err := checkShape(fmt.Sprintf("Info.Extra[%q]", name), outcome.Extra[name], s.PerParticle()); err != nil {
-			panic(err)
-		}
+		checkShape(fmt.Sprintf("Info.Extra[%q]", name), outcome.Extra[name], s.PerParticle())
 	}
 }
 
-// checkTarget checks the shapes of a target's values at phi. For a kernel that carries nothing it is not known which
-// methods it calls: all methods are then tried, and one that panics is skipped.
-func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target density.Target) error {
-	if target == nil {
-		return fmt.Errorf("there is no target, and the kernel asks one")
-	}
-	perParticle := State{Phi: phi}.PerParticle()
-	logDensity := func() error {
-		_, err := logDensityOf(density.ByMiniBatch(rng, target), phi)
-		return err
-	}
-	gradient := func() error {
-		_, _, err := gradientOf(density.ByMiniBatch(rng, target), phi)
-		return err
-	}
-	differences := func() error {
-		batches, ok := target.(density.MiniBatchTarget)
-		if !ok {
-			return nil
-		}
-		estimates, variance, _ := batches.Differences(rng, phi, phi)
-		if shape := estimates.Shape(); shape.Rank() != 2 || shape.Dim(0) != perParticle.Dim(0) ||
-			shape.DType != perParticle.DType {
-			return fmt.Errorf(
-				"the target's differences have shape %s: it must be (%s)[%d M]", shape, perParticle.DType, perParticle.Dim(0),
-			)
-		}
-		if variance == nil {
-			return nil
-		}
-		return checkShape("the target's variance of a difference", variance, perParticle)
-	}
-	switch kernel.Traits().Carries {
-	case CarriesLogDensity:
-		return logDensity()
-	case CarriesGradient:
-		return gradient()
-	}
-	return errors.Join(unlessPanics(logDensity), unlessPanics(gradient), unlessPanics(differences))
-}
-
-// logDensityOf is a target's log-density at phi, and an error if its shape is not [J].
-func logDensityOf(target density.Target, phi *Node) (*Node, error) {
-	logDensity := target.LogDensity(phi)
-	return logDensity, checkShape("the target's log-density", logDensity, State{Phi: phi}.PerParticle())
-}
-
-// gradientOf evaluates a target's log-density and gradient at phi. It returns an error if their shapes are not [J] and
-// [J, D].
-func gradientOf(target density.Target, phi *Node) (logDensity, gradient *Node, err error) {
-	logDensity, gradient = target.Gradient(phi)
-	return logDensity, gradient, errors.Join(
-		checkShape("the target's log-density", logDensity, State{Phi: phi}.PerParticle()),
-		checkShape("the target's gradient", gradient, phi.Shape()),
-	)
-}
-
-// unlessPanics returns the error of a check; nil if it panics.
-func unlessPanics(check func() error) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = nil
-		}
-	}()
-	return check()
-}
-
-func checkShape(what string, node *Node, want shapes.Shape) error {
+// checkShape panics if a node has another shape.
+func checkShape(what string, node *Node, want shapes.Shape) {
 	if node == nil || !node.Shape().Equal(want) {
-		return fmt.Errorf("%s has shape %s: it must be %s", what, shapeOf(node), want)
+		panic(fmt.Errorf("%s has shape %s: it must be %s", what, shapeOf(node), want))
 	}
-	return nil
 }
 
 // shapeOf is a node's shape as text.

@@ -33,16 +33,6 @@ const (
 // the start of a climb than at its end: with the usual 0.999 the steps would stay as short as they are at the start.
 var climber = train.Adam{Beta2: 0.95}
 
-// newClimb prepares the programs of a climb.
-func (m *moves) newClimb(engine *compute.Engine, data []string) (err error) {
-	entries := []string{startName, climbMean, climbSquare}
-	if m.draw, err = compute.NewProgram(engine, "mcmc initial", nil, entries, m.drawStep); err != nil {
-		return err
-	}
-	m.climb, err = compute.NewProgram(engine, "mcmc climb", append(entries, data...), entries, m.climbStep)
-	return err
-}
-
 // drawStep draws where the climb begins. Input: its key.
 func (m *moves) drawStep(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	phi := m.initial(random.FromKey(inputs[0]), nil)

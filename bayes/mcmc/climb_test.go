@@ -93,7 +93,7 @@ func TestChainsThatStandStill(t *testing.T) {
 		{HMC{StepSize: .3, Steps: 5}, farOut(4, 2), 15, ""}, // too few to tell
 		{HMC{StepSize: .3, Steps: 5}, farOut(4, 2), 20, "1 of 4 chains (2) stood still"},
 		{HMC{StepSize: .1, Steps: 5}, compute.Floats(compute.Float64, make([]float64, 12), 4, 3), 200, ""},
-		{ULA{StepSize: .01}, compute.Floats(compute.Float64, make([]float64, 12), 4, 3), 200, ""},
+		{SGLD{StepSize: 1e-4}, compute.Floats(compute.Float64, make([]float64, 12), 4, 3), 200, ""},
 	} {
 		problem := quartic()
 		problem.Start = c.start

@@ -35,7 +35,7 @@ func square() density.Problem {
 }
 
 // The draws do not depend on how many devices share the chains, beyond rounding: those of the Go backend's one are the
-// same. Each device holds its chains, and a run on several goes on to the same bits.
+// same. A run on several goes on to the same bits.
 func TestDevices(t *testing.T) {
 	engine := computetest.Several(t)
 	for _, c := range []struct {
@@ -75,50 +75,6 @@ func TestDevices(t *testing.T) {
 			if _, err := fit.Sample(t.Context(), problem, chains, settings); !says(err, "other settings") {
 				t.Errorf("a checkpoint of several devices on one: error %v", err)
 			}
-
-			settings.Devices, settings.Checkpoint = c.devices, ""
-			method := looked{chains, func(r *sampling, l *fit.Loop[struct{}]) {
-				l.Step = func(_ context.Context, at *trail) error {
-					for _, name := range at.State().Names() {
-						shards, err := at.State().Shards(name)
-						if err != nil {
-							return err
-						}
-						want := 4
-						if slices.Contains(r.carrier.Names(), name) {
-							want = 4 / c.devices
-						}
-						for device, shard := range shards {
-							if shard.Shape().Dim(0) != want {
-								t.Errorf("device %d holds %q of shape %s, want %d rows", device, name, shard.Shape(), want)
-							}
-						}
-					}
-					return errEnough
-				}
-			}}
-			if _, err := fit.Sample(t.Context(), problem, method, settings); err != errEnough {
-				t.Error(err)
-			}
 		})
-	}
-}
-
-// Devices that there are not, or that cannot share the chains equally, are refused.
-func TestDevicesErrors(t *testing.T) {
-	several := computetest.Several(t)
-	for _, c := range []struct {
-		devices, chains int
-		want            string
-	}{
-		{-1, 4, "Settings.Devices is -1: it must be at least 1"},
-		{9, 9, "Settings.Devices is 9, Chains.Chains 9: 9 devices, but the engine "},
-		{4, 6, "Settings.Devices is 4, Chains.Chains 6: 4 devices cannot share 6 equally: take 4 or 8"},
-	} {
-		chains := Chains{Kernel: HMC{StepSize: 1}, Chains: c.chains}
-		_, err := fit.Sample(t.Context(), standard(), chains, run.Settings{Devices: c.devices, Engine: several})
-		if !says(err, c.want) {
-			t.Errorf("%d devices: error %v, want %q", c.devices, err, c.want)
-		}
 	}
 }

@@ -32,16 +32,18 @@ func (r *sampling) doubts(stats []ChainStats) (all fit.Doubts) {
 		"is averaged over them is wrong; let them begin where the target has mass (Problem.Start, or a trained posterior "+
 		"or a mode in place of the prior), make the warm-up longer or the step size smaller%s", len(still), len(stats),
 		strings.Join(still, ", "), ofNoise)
-	all.If(float64(nonFinite) > mostUndone*float64(transitions) && undoes(r.kernel), "undone", "in %d of %d moves the "+
+	// A kernel that rejects such a step leaves the target invariant, and needs no warning.
+	undoes := r.reports(infoNonFinite) && !r.reports(infoAccepted)
+	all.If(undoes && float64(nonFinite) > mostUndone*float64(transitions), "undone", "in %d of %d moves the "+
 		"log-density or its gradient was not finite, and the chain went back: the draws are not the target's; take a "+
 		"smaller step size, and look in the data, and in the likelihood, for what has no finite log-density",
 		nonFinite, transitions)
 	aim := ""
-	switch r.kernel.(type) {
+	switch r.Kernel.(type) {
 	case HMC, NUTS:
-		if own, acceptance := r.kernel.(Tunable).Tune(); own == 0 {
+		if own, acceptance := r.Kernel.(Tunable).Tune(); own == 0 {
 			aim = fmt.Sprintf(": let the warm-up aim at a mean acceptance of %.3g (%T.Acceptance) in place of %.3g",
-				1-(1-acceptance)/4, r.kernel, acceptance)
+				1-(1-acceptance)/4, r.Kernel, acceptance)
 		}
 	}
 	all.If(diverged > 0, "diverged", "%d of %d transitions diverged: where they did the draws are biased; take a smaller "+
@@ -84,13 +86,8 @@ const (
 	fewestJudged = 100
 )
 
-// slowEnergies doubts a kernel whose energies change slowly from one transition to the next.
-func slowEnergies(kernel Kernel, stats []ChainStats) (all fit.Doubts) {
-	switch kernel.(type) {
-	case HMC, NUTS:
-	default:
-		return nil
-	}
+// slowEnergies are doubts of energies that change slowly from one transition to the next.
+func slowEnergies(stats []ChainStats) (all fit.Doubts) {
 	slow, least := 0, math.Inf(1)
 	for _, c := range stats {
 		if c.Transitions >= fewestJudged && c.EnergyBFMI < leastBFMI {
@@ -101,16 +98,6 @@ func slowEnergies(kernel Kernel, stats []ChainStats) (all fit.Doubts) {
 		"%.2g, below %.1f in %d of %d chains: the target has heavy tails, or a coordinate sets the width of others, and the "+
 		"draws do not reach all of it; take other parameters", least, leastBFMI, slow, len(stats))
 	return all
-}
-
-// undoes says whether a kernel accepts every step, and goes back from a point whose gradient is not finite. The others
-// reject such a step, which leaves the target invariant, so that it needs no warning.
-func undoes(kernel Kernel) bool {
-	switch kernel.(type) {
-	case ULA, SGLD, SGHMC, MCLMC:
-		return true
-	}
-	return false
 }
 
 // mostUndone is the share of undone moves, of a kernel that accepts every step, above which there is a warning.
@@ -125,7 +112,7 @@ const mostRounding = 0.1
 // counts have a log-likelihood of -1e13 may stay there. The warning is empty if the log-densities are smaller, or the
 // kernel carries none.
 func (r *sampling) rounded() string {
-	if r.DType != compute.Float32 || r.kernel.Traits().Carries < CarriesLogDensity {
+	if r.DType != compute.Float32 || r.Kernel.Traits().Carries < CarriesLogDensity {
 		return ""
 	}
 	host, err := r.at.Host(logDensityName)

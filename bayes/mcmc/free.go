@@ -79,16 +79,12 @@ func pull(rng random.Stream, phi *Node, decay, spread float64, mean, stdDev []fl
 // checkNormal checks the mean and the standard deviations of a normal distribution over d coordinates; empty ones stand
 // for 0 and 1.
 func checkNormal(kernel string, mean, stdDev []float64, d int) error {
-	for _, field := range []struct {
-		name   string
-		values []float64
-	}{{"Mean", mean}, {"StdDev", stdDev}} {
-		if n := len(field.values); n != 0 && n != d {
-			return fmt.Errorf("mcmc: %s.%s has %d values, but particles have %d coordinates", kernel, field.name, n, d)
-		}
+	if m, s := len(mean), len(stdDev); m != 0 && m != d || s != 0 && s != d {
+		return fmt.Errorf("mcmc: %s.Mean has %d values, and StdDev %d: each must have %d, as particles have coordinates, "+
+			"or none", kernel, m, s, d)
 	}
 	for i, m := range mean {
-		if math.IsNaN(m) || math.IsInf(m, 0) {
+		if !finite(m) {
 			return fmt.Errorf("mcmc: %s.Mean[%d] is %v: it must be finite", kernel, i, m)
 		}
 	}

@@ -3,9 +3,7 @@ package mcmc
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
@@ -15,10 +13,9 @@ import (
 )
 
 var (
-	_ Stateful     = HMC{}
-	_ Tunable      = HMC{}
-	_ Steered      = HMC{}
-	_ severalMoves = HMC{}
+	_ Stateful = HMC{}
+	_ Tunable  = HMC{}
+	_ Steered  = HMC{}
 )
 
 // HMC is Hamiltonian Monte Carlo with trajectories of a given number of leapfrog steps (Duane, Kennedy, Pendleton and
@@ -28,9 +25,9 @@ var (
 // corrects for this error. It leaves the target invariant. Scales of the coordinates act as a diagonal mass matrix, see
 // Leapfrog.
 //
-// A Move is one leapfrog step, or AtOnce of them, and each costs one gradient; a transition is Steps of them. A
-// transition ends early if the energy is not finite or has risen by more than 1000: such a trajectory is practically
-// never accepted. It then counts as rejected and divergent.
+// A Move is one leapfrog step, which costs one gradient; a transition is Steps of them. A transition ends early if the
+// energy is not finite or has risen by more than 1000: such a trajectory is practically never accepted. It then counts
+// as rejected and divergent.
 type HMC struct {
 	StepSize float64 `json:"step_size"` // h; 0: a warm-up chooses
 	Steps    int     `json:"steps"`     // L, leapfrog steps in a transition; 0: a sampler may choose, else 10
@@ -41,18 +38,10 @@ type HMC struct {
 	// Acceptance is the mean acceptance at which a warm-up aims as it chooses the step size, below 1; default 0.8. Nearer
 	// to 1 the steps are shorter, and follow narrow regions in which longer ones diverge. Only with StepSize 0.
 	Acceptance float64 `json:"acceptance,omitempty"`
-	// AtOnce is the number of leapfrog steps in a Move. A particle whose transition ends within a Move waits until the
-	// Move ends, and the graph repeats the gradient AtOnce times. Default 0: one step. The exception is Sample on an
-	// accelerator, where with many chains or coordinates a call makes one Move only: there it is the number of steps of
-	// a transition, at most 16, since a call takes as long as many of an accelerator's kernels.
-	AtOnce int `json:"at_once,omitempty"`
 }
 
 // Traits implements Kernel.
 func (k HMC) Traits() Traits { return Traits{Carries: CarriesGradient, Exact: true, Reversible: true} }
-
-// mostMoves implements severalMoves.
-func (k HMC) mostMoves() int { return (k.length() + k.spread() + k.atOnce() - 1) / k.atOnce() }
 
 // Check implements Kernel.
 func (k HMC) Check(int) error {
@@ -61,10 +50,6 @@ func (k HMC) Check(int) error {
 	}
 	if !(k.Jitter >= 0 && k.Jitter < 1) {
 		return fmt.Errorf("mcmc: HMC.Jitter is %v: it must be from 0 (none) to below 1", k.Jitter)
-	}
-	if k.AtOnce < 0 || k.AtOnce > hmcUnrolled {
-		return fmt.Errorf("mcmc: HMC.AtOnce is %d: it must be from 1 to %d (0: the default), since the graph has the "+
-			"gradient as many times", k.AtOnce, hmcUnrolled)
 	}
 	if err := checkAcceptance("HMC", k.Acceptance, k.StepSize); err != nil {
 		return err
@@ -112,7 +97,7 @@ const (
 )
 
 // Start implements Stateful: the first move begins a transition.
-func (k HMC) Start(rng random.Stream, s State) State {
+func (k HMC) Start(rng random.Stream, s State, _ density.Target) State {
 	none := Zeros(s.Phi.Graph(), s.PerParticle())
 	s.Auxiliary = map[string]*Node{
 		hmcMomentum: normal(rng.Named("momentum"), s.Phi), hmcPlanned: none, hmcTaken: none,
@@ -121,53 +106,16 @@ func (k HMC) Start(rng random.Stream, s State) State {
 	return s
 }
 
-// Move implements Kernel.
-func (k HMC) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
-	drawn, stored := k.draw(rng, s, tuning), s.Phi
-	stepSize := tuning.Step(s.Phi, k.StepSize)
-	s, info := leap(drawn, s, target, stepSize, tuning)
-	for range k.atOnce() - 1 {
-		s = materialised(s, stored) // else the kernels that XLA makes of a leap compute those before it anew
-		waits := isPositive(info.Complete)
-		next, later := leap(drawn, s, target, stepSize, tuning)
-		s, info = chooseState(waits, s, next), info.until(waits, later)
-	}
-	return s, info
-}
-
-// materialised is a state whose entries are evaluated once, given a tensor in memory (see compute.Materialise).
-func materialised(s State, stored *Node) State {
-	at := State{
-		Phi:        compute.Materialise(s.Phi, stored),
-		LogDensity: compute.Materialise(s.LogDensity, stored),
-		Gradient:   compute.Materialise(s.Gradient, stored),
-		Auxiliary:  map[string]*Node{},
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Auxiliary)) { // in one order, as in Carrier.Move
-		at.Auxiliary[name] = compute.Materialise(s.Auxiliary[name], stored)
-	}
-	return at
-}
-
-// hmcNumbers are the random numbers of a transition: the number of its steps, [J], with which it begins; the uniform
-// number, [J], that accepts or rejects its end; and the next one's momentum, [J, D].
-type hmcNumbers struct{ steps, uniform, momentum *Node }
-
-func (k HMC) draw(rng random.Stream, s State, tuning Tuning) hmcNumbers {
-	return hmcNumbers{
-		steps:    k.steps(rng.Named("steps"), s, tuning),
-		uniform:  rng.Named("accept").Uniform(s.Phi.DType(), s.Phi.Shape().Dim(0)),
-		momentum: normal(rng.Named("momentum"), s.Phi),
-	}
-}
-
 // energyOf is minus the log-density plus the kinetic energy, [J].
 func energyOf(s State, momentum *Node) *Node { return Sub(Kinetic(momentum), s.LogDensity) }
 
-// leap is one leapfrog step of a transition. Of the numbers it takes those for where the transition is: at its
-// beginning or its end.
-func leap(drawn hmcNumbers, s State, target density.Target, stepSize *Node, tuning Tuning) (State, Info) {
-	dtype := s.Phi.DType()
+// Move implements Kernel. Of the random numbers it takes those for where the transition is: at its beginning or its
+// end.
+func (k HMC) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
+	dtype, stepSize := s.Phi.DType(), tuning.Step(s.Phi, k.StepSize)
+	steps := k.steps(rng.Named("steps"), s, tuning)
+	uniform := rng.Named("accept").Uniform(dtype, s.Phi.Shape().Dim(0))
+	fresh := normal(rng.Named("momentum"), s.Phi)
 	// If a transition begins: store its start, to return to, its energy and the number of its steps.
 	begins := computedOnce(dtype, LessThan(s.Auxiliary[hmcTaken], ConstAs(s.Phi, 0.5)))[0]
 	momentum := s.Auxiliary[hmcMomentum]
@@ -176,7 +124,7 @@ func leap(drawn hmcNumbers, s State, target density.Target, stepSize *Node, tuni
 		Phi: at(hmcPhi, s.Phi), LogDensity: at(hmcLogDensity, s.LogDensity), Gradient: at(hmcGradient, s.Gradient),
 	}
 	energy := at(hmcEnergy, energyOf(s, momentum))
-	planned := at(hmcPlanned, drawn.steps)
+	planned := at(hmcPlanned, steps)
 
 	// One step of the dynamics.
 	end, momentumAtEnd := Leapfrog(target, s, momentum, stepSize, tuning)
@@ -188,9 +136,9 @@ func leap(drawn hmcNumbers, s State, target density.Target, stepSize *Node, tuni
 	// If it ends: accept or return to the start.
 	complete := Or(diverges, GreaterOrEqual(taken, planned))
 	probability := Where(diverges, ZerosLike(energy), Exp(Neg(MaxScalar(energyError, 0))))
-	accepted := And(complete, LessThan(drawn.uniform, probability))
+	accepted := And(complete, LessThan(uniform, probability))
 	goesOn := computedOnce(dtype, Or(accepted, Not(complete)))[0]
-	momentum = Choose(complete, drawn.momentum, momentum) // the next transition's
+	momentum = Choose(complete, fresh, momentum) // the next transition's
 	next := State{
 		Phi:        Choose(goesOn, end.Phi, start.Phi),
 		LogDensity: Choose(goesOn, end.LogDensity, start.LogDensity),
@@ -207,7 +155,6 @@ func leap(drawn hmcNumbers, s State, target density.Target, stepSize *Node, tuni
 		Accepted:    ConvertDType(accepted, dtype),
 		NonFinite:   ConvertDType(Not(IsFinite(end.LogDensity)), dtype),
 		Divergent:   ConvertDType(diverges, dtype),
-		EnergyError: energyError,
 		Energy:      energy,
 		Length:      taken,
 		SquaredJump: Mul(probability, squaredJump),
@@ -217,25 +164,6 @@ func leap(drawn hmcNumbers, s State, target density.Target, stepSize *Node, tuni
 
 // length is L, the number of leapfrog steps of a transition unless a sampler chooses it.
 func (k HMC) length() int { return cmp.Or(k.Steps, 10) }
-
-// atOnce is the number of leapfrog steps in a Move.
-func (k HMC) atOnce() int { return cmp.Or(k.AtOnce, 1) }
-
-// hmcUnrolled is the largest AtOnce: each leapfrog step of a Move is a part of its graph.
-const hmcUnrolled = 1024
-
-// hmcOnAccelerator is the largest AtOnce that is chosen for an accelerator: beyond it the time of a call counts little,
-// and the graph takes long to compile.
-const hmcOnAccelerator = 16
-
-// onAccelerator is the kernel with the fewest steps in a Move that make a transition of as few Moves as
-// hmcOnAccelerator allows.
-func (k HMC) onAccelerator() HMC {
-	most := k.length() + k.spread()
-	moves := (most + hmcOnAccelerator - 1) / hmcOnAccelerator
-	k.AtOnce = (most + moves - 1) / moves
-	return k
-}
 
 // spread is the largest number of steps by which Jitter changes L.
 func (k HMC) spread() int { return int(math.Floor(k.Jitter * float64(k.length()))) }

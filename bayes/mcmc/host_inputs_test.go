@@ -50,7 +50,7 @@ func TestHostInputs(t *testing.T) {
 	here := density.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) density.Target {
 		return density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })
 	}}
-	chains := Chains{Kernel: ULA{StepSize: .5}, Chains: 3, Draws: 40, WarmUp: 5}
+	chains := Chains{Kernel: SGLD{StepSize: .25}, Chains: 3, Draws: 40, WarmUp: 5}
 	s := run.Settings{Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}
 	_, want := sample(t, here, chains, s)
 	if _, got := sample(t, problem, chains, s); !slices.Equal(numbers(t, got), numbers(t, want)) || asked != 45 {

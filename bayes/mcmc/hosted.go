@@ -79,23 +79,20 @@ func (h hosted) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 }
 
 // The further entries that a DelayedAcceptance on the host carries: the proposal, the cheap target's values there, and
-// the records of the inner transitions that led there. The last is the target's log-density at phi, float64, NaN as
-// long as it is not known.
+// the threshold of its acceptance. The last is the target's log-density at phi, float64, NaN as long as it is not
+// known.
 const (
-	hostedProposal   = "proposal"
-	hostedCheap      = "proposal_cheap_log_density"
-	hostedGradient   = "proposal_cheap_gradient"
-	hostedThreshold  = "threshold"
-	hostedDensity    = "log_density"
-	hostedAcceptance = "inner_acceptance"
-	hostedDensities  = "inner_log_densities"
-	hostedGradients  = "inner_gradients"
+	hostedProposal  = "proposal"
+	hostedCheap     = "proposal_cheap_log_density"
+	hostedGradient  = "proposal_cheap_gradient"
+	hostedThreshold = "threshold"
+	hostedDensity   = "log_density"
 )
 
 // startOnHost proposes the current point, so that the host evaluates the log-density at the start.
 func (k DelayedAcceptance) startOnHost(s, at State) {
 	zero := ZerosLike(at.LogDensity)
-	carryProposal(s, at, zero, innerInfo{zero, zero, zero})
+	carryProposal(s, at, zero)
 	s.Auxiliary[hostedDensity] = fillAs(ConvertDType(zero, dtypes.Float64), math.NaN())
 }
 
@@ -108,17 +105,13 @@ func hostedOf(target density.Target) hosted {
 	return on
 }
 
-// carryProposal adds the end of inner transitions to a state's entries.
-func carryProposal(s, end State, threshold *Node, inner innerInfo) {
+// carryProposal adds the end of an inner transition to a state's entries.
+func carryProposal(s, end State, threshold *Node) {
 	s.Auxiliary[hostedProposal], s.Auxiliary[hostedCheap] = end.Phi, end.LogDensity
 	if end.Gradient != nil {
 		s.Auxiliary[hostedGradient] = end.Gradient
 	}
-	if inner.acceptance == nil { // the kernel does not report it
-		inner.acceptance = fillAs(threshold, math.NaN())
-	}
-	s.Auxiliary[hostedThreshold], s.Auxiliary[hostedAcceptance] = threshold, inner.acceptance
-	s.Auxiliary[hostedDensities], s.Auxiliary[hostedGradients] = inner.logDensities, inner.gradients
+	s.Auxiliary[hostedThreshold] = threshold
 }
 
 // moveOnHost accepts or rejects the previous move's proposal, whose log-density the target provides, and proposes anew.
@@ -127,18 +120,19 @@ func (k DelayedAcceptance) moveOnHost(
 ) (State, Info) {
 	on, own := hostedOf(target), s.Auxiliary
 	end := State{Phi: own[hostedProposal], LogDensity: own[hostedCheap], Gradient: own[hostedGradient]}
-	inner := innerInfo{own[hostedAcceptance], own[hostedDensities], own[hostedGradients]}
 	density := compute.Gate(on.answers)
 	onTarget := ConvertDType(Sub(density, own[hostedDensity]), s.Phi.DType())
-	accepted, next, info := k.decide(own[hostedThreshold], at, end, density, onTarget, inner)
+	accepted, next, info := k.decide(own[hostedThreshold], at, end, density, onTarget)
 
 	// The first log-density from the host belongs to the starting point.
 	first := IsNaN(own[hostedDensity])
 	info.Complete = ConvertDType(Not(first), s.Phi.DType())
-	info.NonFinite = zeroWhere(first, info.NonFinite)
+	info.NonFinite = Where(first, ZerosLike(info.NonFinite), info.NonFinite)
 	next.Auxiliary[hostedDensity] = Where(Or(first, accepted), density, own[hostedDensity])
 
-	end, inner = k.propose(rng, k.onCheap(next), k.cheap(target), tuning)
-	carryProposal(next, end, threshold(rng, s), inner)
+	// What the inner transition reports is counted now, though its end is judged in the next move.
+	end, inner := k.propose(rng, k.onCheap(next), cheapOf(target), tuning)
+	inner.addTo(&info)
+	carryProposal(next, end, threshold(rng, s))
 	return next, info
 }

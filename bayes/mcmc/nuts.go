@@ -13,9 +13,8 @@ import (
 )
 
 var (
-	_ Tunable      = NUTS{}
-	_ Stateful     = NUTS{}
-	_ severalMoves = NUTS{}
+	_ Tunable  = NUTS{}
+	_ Stateful = NUTS{}
 )
 
 // NUTS is the no-U-turn sampler (Hoffman and Gelman 2014): Hamiltonian Monte Carlo that follows each trajectory until
@@ -42,9 +41,8 @@ var (
 // growing subtree is stored, not the whole tree (Phan, Pradhan and Jankowiak 2019). The state is 3 MaxDepth + 9 tensors
 // [J, D]; a move needs it twice, and the gradient's memory.
 //
-// Info: Acceptance is the mean over the leaves of min(1, exp(-energy error)); EnergyError is the last leaf's energy
-// error; Accepted is 1 where Phi has changed. A particle that begins where the density is 0 takes the first leaf with a
-// positive one.
+// Info: Acceptance is the mean over the leaves of min(1, exp(-energy error)); Accepted is 1 where Phi has changed. A
+// particle that begins where the density is 0 takes the first leaf with a positive one.
 type NUTS struct {
 	StepSize float64 `json:"step_size"` // of the leapfrog steps; 0: a warm-up chooses
 	MaxDepth int     `json:"max_depth"` // a tree has at most 2^MaxDepth - 1 leaves beside its start; default 10
@@ -66,9 +64,6 @@ const maxEnergyError = 1000
 // draw within that subtree goes from one leaf to the other with probability min(1/a, 1/b) times the other's weight, and
 // larger trees keep either leaf with the same probability.
 func (k NUTS) Traits() Traits { return Traits{Carries: CarriesGradient, Exact: true, Reversible: true} }
-
-// mostMoves implements severalMoves.
-func (k NUTS) mostMoves() int { return 1<<k.maxDepth() - 1 }
 
 // Check implements Kernel.
 func (k NUTS) Check(int) error {
@@ -97,7 +92,7 @@ func (k NUTS) maxDepth() int {
 }
 
 // Start implements Stateful: every particle has a momentum and begins a transition at its first move.
-func (k NUTS) Start(rng random.Stream, s State) State {
+func (k NUTS) Start(rng random.Stream, s State, _ density.Target) State {
 	t := newTree(s.Phi, k.maxDepth())
 	t.front = end{s.Phi, normal(rng.Named("momentum"), s.Phi), s.Gradient}
 	s.Auxiliary = t.pack()
@@ -122,14 +117,13 @@ func (k NUTS) Move(rng random.Stream, s State, target density.Target, tuning Tun
 
 	next.Auxiliary = t.pack()
 	return next, Info{
-		Complete:    ConvertDType(complete, s.Phi.DType()),
-		Acceptance:  Div(t.acceptance, t.gradients),
-		Accepted:    t.moved,
-		NonFinite:   ConvertDType(Not(IsFinite(leaf.energy)), s.Phi.DType()),
-		Divergent:   ConvertDType(divergent, s.Phi.DType()),
-		EnergyError: Where(IsFinite(energyError), energyError, fillAs(energyError, math.Inf(1))),
-		Energy:      t.energy,
-		Length:      t.gradients,
+		Complete:   ConvertDType(complete, s.Phi.DType()),
+		Acceptance: Div(t.acceptance, t.gradients),
+		Accepted:   t.moved,
+		NonFinite:  ConvertDType(Not(IsFinite(leaf.energy)), s.Phi.DType()),
+		Divergent:  ConvertDType(divergent, s.Phi.DType()),
+		Energy:     t.energy,
+		Length:     t.gradients,
 	}
 }
 

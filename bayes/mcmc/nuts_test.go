@@ -15,8 +15,8 @@ import (
 
 // nutsMove is what a test sees of one move: Phi, [J, D], and Info, [J], flat.
 type nutsMove struct {
-	phi                                                                          []float64
-	complete, acceptance, accepted, nonFinite, divergent, energyError, gradients []float64
+	phi                                                             []float64
+	complete, acceptance, accepted, nonFinite, divergent, gradients []float64
 }
 
 // nutsChains are particles that NUTS moves.
@@ -69,7 +69,7 @@ func newNUTSChains(
 			}
 			next, info := kernel.Move(random.New(a[0].Graph(), nutsSeed).At(a[0]), s, target, tuning)
 			return append(pack(next), Stack([]*Node{
-				info.Complete, info.Acceptance, info.Accepted, info.NonFinite, info.Divergent, info.EnergyError, info.Length,
+				info.Complete, info.Acceptance, info.Accepted, info.NonFinite, info.Divergent, info.Length,
 			}, 0))
 		}),
 	}
@@ -96,9 +96,9 @@ func (c *nutsChains) move(stepSize float64) nutsMove {
 	c.state = out[:len(out)-1]
 	phi, info := c.float64s(out[0]), c.float64s(out[len(out)-1])
 	out[len(out)-1].MustFinalizeAll()
-	n := len(info) / 7
+	n := len(info) / 6
 	field := func(i int) []float64 { return info[i*n : (i+1)*n] }
-	return nutsMove{phi, field(0), field(1), field(2), field(3), field(4), field(5), field(6)}
+	return nutsMove{phi, field(0), field(1), field(2), field(3), field(4), field(5)}
 }
 
 func (c *nutsChains) call(exec *Exec, args ...any) []*tensors.Tensor {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
@@ -25,34 +24,6 @@ func onLine(t *testing.T, chains Chains, s run.Settings) (*fit.Result, error) {
 	data := &dataset.Dataset{Name: "line", Task: bayes.Regression, X: mat.NewDense(4, 1, []float64{-1, -.2, .3, 1}),
 		Y: []float64{-.7, .1, .2, .9}, Features: []string{"x"}, Target: "y"}
 	return fit.Fit(t.Context(), model, chains, dataset.Parts{Train: data}, s)
-}
-
-// Observe sees the draws that the result begins with, by default each time that all chains have a tenth more of them,
-// though chains come to the ends of transitions by themselves.
-func TestObserve(t *testing.T) {
-	chains := Chains{Kernel: HMC{StepSize: .3, Steps: 3, Jitter: .7}, Chains: 3, Draws: 24, Thin: 2, WarmUp: 5}
-	var seen []int
-	var last []float64 // the draws of all chains, chain after chain
-	s := run.Settings{Seed: 2, DType: compute.Float64, Engine: computetest.Go(t)}
-	s.Observe = func(draws int, now *bayes.Posterior) error {
-		shown, err := now.Draws()
-		if err != nil {
-			return err
-		}
-		seen = append(seen, draws)
-		last, err = compute.Float64s(shown.Phi)
-		return err
-	}
-	result, err := onLine(t, chains, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(seen, []int{2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24}) {
-		t.Errorf("seen at %v draws", seen)
-	}
-	if !slices.Equal(last, numbers(t, fit.Details[*Details](result))) {
-		t.Error("the last draws that were shown are not the result's")
-	}
 }
 
 // Observe sees the draws of each ObserveEvery, though checkpoints in the middle of bursts count several moves at once.

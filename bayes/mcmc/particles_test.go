@@ -22,7 +22,7 @@ func every() []Kernel {
 	return []Kernel{
 		RandomWalk{Variance: .04}, OrnsteinUhlenbeck{Time: .2}, RandomWalkMetropolis{StepSize: .5},
 		PreconditionedCrankNicolson{Beta: .3},
-		MALA{StepSize: .4}, ULA{StepSize: .3}, SGLD{StepSize: .1, Decay: .6}, SGHMC{LearningRate: .05},
+		MALA{StepSize: .4}, SGLD{StepSize: .1, Decay: .6}, SGHMC{LearningRate: .05},
 		HMC{StepSize: .3, Steps: 4, Jitter: .5},
 	}
 }
@@ -92,7 +92,7 @@ func TestUnadjustedGoBack(t *testing.T) {
 			phi[i] = float64(float32(1 - float64(i)/100))
 		}
 		phi[17] = math.NaN()
-		for _, kernel := range []Kernel{ULA{StepSize: .7}, SGLD{StepSize: .5}, SGHMC{LearningRate: .5, Friction: .5}} {
+		for _, kernel := range []Kernel{SGLD{StepSize: .5}, SGHMC{LearningRate: .5, Friction: .5}} {
 			if _, sgld := kernel.(SGLD); engine.IsXLA() && !sgld {
 				continue // compiles long
 			}

@@ -22,12 +22,12 @@ import (
 )
 
 // ErrStuck says that no transition after the warm-up was accepted, or every one diverged, after 1000 transitions of all
-// chains together or when the draws are complete. The error is a StuckError, which has the counts. Take a smaller step
-// size, or a warm-up if there was none.
+// chains together or when the draws are complete. The error is a StuckError, whose text has the counts. Take a smaller
+// step size, or a warm-up if there was none.
 var ErrStuck = errors.New("mcmc: the chains do not move")
 
 // errStart says that chains begin where the target's log-density or its gradient is not finite. Kernels that carry no
-// log-density (ULA, SGLD, SGHMC) cannot notice this.
+// log-density (SGLD, SGHMC) cannot notice this.
 var errStart = errors.New("mcmc: chains start where the log-density or its gradient is not finite")
 
 // Details has the details of a run of Chains: fit.Details[*mcmc.Details](result).
@@ -37,14 +37,11 @@ type Details struct {
 	// Tuned are the step size and scales with which the draws were made; its StepSize is 0 for kernels that are not
 	// Tunable.
 	Tuned Tuned
-	// Gradients is the number of gradients of all chains' transitions, without the warm-up, or the sum of Info.Length; 0
-	// for kernels that report neither.
-	Gradients int
 	// Evaluations counts the evaluations in all chains' transitions after the warm-up, of the target and of cheaper ones.
 	Evaluations Evaluations
 	// Moves is the number of moves of all chains together after the warm-up, WarmUpMoves the number during the warm-up. In
-	// each move every chain evaluates one gradient, if the kernel takes one gradient a move; Gradients / (Moves Chains) is
-	// the share of these that belongs to the transitions of the draws.
+	// each move every chain evaluates one gradient, if the kernel takes one gradient a move; the share of these that
+	// belongs to the transitions of the draws is in Evaluations.
 	Moves, WarmUpMoves int
 	Sampling           time.Duration // after the warm-up, over all sessions
 }
@@ -63,33 +60,28 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		result.Doubts = append(result.Doubts, diag.Mixing(ctx, result.Posterior, j.Parts.Train)...)
 	case j.OwnDensity():
 		all := fit.Details[*Details](result)
-		result.Doubts = append(append(result.Doubts, all.Draws.apart()...), slowEnergies(c.Kernel, all.Stats)...)
+		result.Doubts = append(append(result.Doubts, all.Draws.apart()...), slowEnergies(all.Stats)...)
 	}
 	return result, err
 }
 
-// outlook says how long the warm-up of a run that ended in it would have taken, and what would do; empty after it.
+// outlook says how far the warm-up of a run that ended in it came, and what would do; empty after it.
 func (r *sampling) outlook(spent time.Duration) string {
 	if r.Warming == nil {
 		return ""
 	}
-	pace := "the first took longer than that"
-	if done := r.Warming.Done; done > 0 {
-		whole := time.Duration(float64(spent) * float64(r.WarmUp) / float64(done))
-		pace = fmt.Sprintf("all would take about %.0f s", whole.Seconds())
-	}
-	return fmt.Sprintf(", in its warm-up, after %d of %d transitions in %.1f s (%s): give it that long, in pieces by a "+
+	return fmt.Sprintf(", in its warm-up, after %d of %d transitions in %.1f s: give it longer, in pieces by a "+
 		"Checkpoint; or a smaller WarmUp, fewer chains, or auto.Method, which keeps a budget", r.Warming.Done, r.WarmUp,
-		spent.Seconds(), pace)
+		spent.Seconds())
 }
 
 // sampling is a run: the compiled moves and the state on the device, from begin on, and the draws on the host.
 type sampling struct {
-	setup
+	Chains // the settings
+	run.Settings
 	*moves
 	job     *fit.Job
 	problem density.Problem
-	kernel  Kernel
 	state   *compute.State
 	draws   *Draws
 	position
@@ -118,7 +110,7 @@ func newSampling(j *fit.Job, c Chains, problem density.Problem) *sampling {
 	if c.WarmUp == NoWarmUp {
 		c.WarmUp = 0
 	}
-	r := &sampling{setup: setup{c, j.Settings}, job: j, problem: problem, kernel: c.Kernel}
+	r := &sampling{Chains: c, Settings: j.Settings, job: j, problem: problem}
 	r.draws = newDraws(c.Chains, c.Draws, problem.Dim, r.DType)
 	r.Tallies = make([]tally, c.Chains)
 	r.position.Tuned = c.Tuned
@@ -126,7 +118,7 @@ func newSampling(j *fit.Job, c Chains, problem density.Problem) *sampling {
 		r.position.Tuned.StepSize, _ = t.Tune()
 	}
 	if c.WarmUp > 0 {
-		r.Warming = newWarming(r.setup, c.Kernel, problem.Dim)
+		r.Warming = newWarming(c, problem.Dim)
 	}
 	return r
 }
@@ -134,9 +126,9 @@ func newSampling(j *fit.Job, c Chains, problem density.Problem) *sampling {
 // loop declares the run. Each call of advance makes a move, and as its steps count the draws that all chains have.
 func (r *sampling) loop() *fit.Loop[struct{}] {
 	return &fit.Loop[struct{}]{
-		Format: "gobnn.mcmc/11", Steps: r.settings.Draws, Begin: r.begin, Step: r.advance, Host: r,
+		Format: "gobnn.mcmc/12", Steps: r.Chains.Draws, Begin: r.begin, Step: r.advance, Host: r,
 		Data:     []string{density.DataPrefix, startName, scaleName, burstPhi, climbMean, climbSquare},
-		Progress: r.progress, ObserveEvery: max(1, r.settings.Draws/10), Result: r.result,
+		Progress: r.progress, ObserveEvery: max(1, r.Chains.Draws/10), Result: r.result,
 	}
 }
 
@@ -144,7 +136,7 @@ func (r *sampling) loop() *fit.Loop[struct{}] {
 // their starting points.
 func (r *sampling) begin(ctx context.Context) (state *compute.State, release func(), err error) {
 	if r.moves, release, err = compute.Keep(r.Engine, r.key(), func() (*moves, error) {
-		return newMoves(r.Engine, r.problem, r.kernel, r.setup)
+		return newMoves(r.Engine, r.problem, r.Chains, r.Settings)
 	}); err != nil {
 		return nil, nil, err
 	}
@@ -176,7 +168,7 @@ func (r *sampling) key() string {
 	if of == "" {
 		return ""
 	}
-	return compute.KeyOf("mcmc", of, r.kernel, r.Chains, r.Devices, r.Thin, r.DType, r.scales(r.kernel))
+	return compute.KeyOf("mcmc", of, r.Kernel, r.Chains.Chains, r.Devices, r.DType, r.scales())
 }
 
 // load puts the data on the device.
@@ -205,7 +197,7 @@ func (r *sampling) begins(ctx context.Context) error {
 		return fmt.Errorf("mcmc: %w", err)
 	}
 	bad, first := 0, 0
-	for chain, logDensity := range start[:r.Chains] {
+	for chain, logDensity := range start[:r.Chains.Chains] {
 		if math.IsNaN(logDensity) || math.IsInf(logDensity, 0) {
 			if bad++; bad == 1 {
 				first = chain
@@ -214,9 +206,9 @@ func (r *sampling) begins(ctx context.Context) error {
 	}
 	if bad > 0 {
 		return fmt.Errorf("%w: %d of %d, the first is chain %d: let Problem.Initial draw where the target has mass, "+
-			"and check the data for NaN", errStart, bad, r.Chains, first)
+			"and check the data for NaN", errStart, bad, r.Chains.Chains, first)
 	}
-	if err := r.tried.Check(start[r.Chains:]); err != nil {
+	if err := r.tried.Check(start[r.Chains.Chains:]); err != nil {
 		return fmt.Errorf("mcmc: %w", err)
 	}
 	return nil
@@ -228,25 +220,22 @@ func (r *sampling) setScale() {
 		return
 	}
 	if len(r.position.Tuned.Scale) == 0 {
-		r.position.Tuned.Scale = make([]float64, r.problem.Dim)
-		for i := range r.position.Tuned.Scale {
-			r.position.Tuned.Scale[i] = 1
-		}
+		r.position.Tuned.Scale = slices.Repeat([]float64{1}, r.problem.Dim)
 	}
 	r.state.Set(scaleName, compute.Floats(r.dtype, r.position.Tuned.Scale, r.problem.Dim))
 }
 
-// moveOnce makes one move of the chains for which moving is true; nil moves all.
+// moveOnce makes one move of the chains for which moving is true.
 func (r *sampling) moveOnce(ctx context.Context, moving []bool) (moveRecord, error) {
-	program, inputs := r.step, []any{r.moveKey().At(uint32(r.Move)).Words(), r.stepSizes()}
-	if moving != nil && r.maskedStep != r.step {
-		program, inputs = r.maskedStep, append(inputs, moving)
+	inputs := []any{r.moveKey().At(uint32(r.Move)).Words(), r.stepSizes()}
+	if r.carrier.SeveralMoves() {
+		inputs = append(inputs, moving)
 	}
 	inputs, err := r.inputs(ctx, inputs...)
 	if err != nil {
 		return moveRecord{}, err
 	}
-	values, err := program.Run(r.state, inputs...)
+	values, err := r.step.Run(r.state, inputs...)
 	if err != nil {
 		return moveRecord{}, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
@@ -275,7 +264,7 @@ func (r *sampling) advance(ctx context.Context, at *trail) (err error) {
 }
 
 // done says whether all chains have their draws.
-func (r *sampling) done() bool { return r.common() == r.settings.Draws }
+func (r *sampling) done() bool { return r.common() == r.Chains.Draws }
 
 // receive takes in the next move of the queue, unless all draws are made.
 func (r *sampling) receive() error {
@@ -283,7 +272,7 @@ func (r *sampling) receive() error {
 	if r.queue = r.queue[1:]; r.done() {
 		return nil
 	}
-	r.Move += r.leaps
+	r.Move++
 	err := r.account(t)
 	r.at.Step = r.common()
 	return err
@@ -295,7 +284,7 @@ func (r *sampling) account(t moveRecord) error {
 	transitions := 0
 	for chain := range r.Tallies {
 		tally := &r.Tallies[chain]
-		ended := tally.add(t, chain, r.kernel.Traits().Carries)
+		ended := tally.add(t, chain)
 		if ended && tally.Transitions%r.Thin == 0 && tally.Kept < r.Draws {
 			kept = append(kept, chain)
 		}
@@ -316,16 +305,18 @@ func (r *sampling) keep(chains []int, t moveRecord) error {
 		return nil
 	}
 	err := r.state.Read(t.phi, func(phi *tensors.Tensor) error {
-		return r.draws.set(chains, func(chain int) int { return r.Tallies[chain].Kept }, phi, t.slot*r.Chains)
+		return phi.ConstBytes(func(raw []byte) {
+			for _, chain := range chains {
+				row := r.draws.row(chain, r.Tallies[chain].Kept, 1)
+				copy(row, raw[(t.slot*r.Chains.Chains+chain)*len(row):])
+			}
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("mcmc: %w", err)
 	}
 	for _, chain := range chains {
 		tally := &r.Tallies[chain]
-		if r.reports(infoDivergent) {
-			r.draws.diverges(chain, tally.Kept, t.of(infoDivergent, chain, 0))
-		}
 		if tally.Kept++; tally.Kept == r.Draws {
 			tally.Closed = true
 		}
@@ -335,7 +326,7 @@ func (r *sampling) keep(chains []int, t moveRecord) error {
 
 // common is the number of draws that all chains have.
 func (r *sampling) common() int {
-	common := r.settings.Draws
+	common := r.Chains.Draws
 	for _, t := range r.Tallies {
 		common = min(common, t.Kept)
 	}
@@ -344,7 +335,7 @@ func (r *sampling) common() int {
 
 // progress has the draws of all chains together, or the transitions of the warm-up.
 func (r *sampling) progress(*trail) run.Progress {
-	p := run.Progress{Stage: "draws", Steps: r.Chains * r.settings.Draws}
+	p := run.Progress{Stage: "draws", Steps: r.Chains.Chains * r.Chains.Draws}
 	acceptance, transitions, divergences := 0.0, 0, 0
 	for _, t := range r.Tallies {
 		p.Step += t.Kept
@@ -373,14 +364,14 @@ func (r *sampling) reports(f info) bool { return slices.Contains(r.Reported, inf
 
 // tunable says whether the kernel has a step size to tune.
 func (r *sampling) tunable() bool {
-	_, ok := r.kernel.(Tunable)
+	_, ok := r.Kernel.(Tunable)
 	return ok
 }
 
 // stats returns the statistics of each chain.
 func (r *sampling) stats() (stats []ChainStats) {
 	share := 0.0
-	if c, ok := r.kernel.(costs); ok {
+	if c, ok := r.Kernel.(costs); ok {
 		share = c.PartialShare()
 	}
 	for _, t := range r.Tallies {
@@ -409,18 +400,19 @@ func (r *sampling) result(at *trail) (*fit.Result, error) {
 	if !r.tunable() {
 		d.Tuned.StepSize = 0
 	}
-	for chain, c := range d.Stats {
-		d.Gradients += r.Tallies[chain].Gradients
+	for _, c := range d.Stats {
 		d.Evaluations = d.Evaluations.plus(c.Evaluations)
 	}
 	result := &fit.Result{
-		Status: at.Status, Elapsed: r.job.Elapsed(), Doubts: r.doubts(d.Stats), Approximation: approximation(r.kernel),
+		Status: at.Status, Elapsed: r.job.Elapsed(), Doubts: r.doubts(d.Stats), Approximation: approximation(r.Kernel),
 		Details: []any{d},
 	}
 	if at.Step == 0 {
 		return result, nil
 	}
-	result.Draws = d.Draws.equal()
+	result.Draws = bayes.Draws{
+		Phi: d.Draws.Tensor(), LogWeights: bayes.EqualLogWeights(r.Chains.Chains * at.Step), Chains: r.Chains.Chains,
+	}
 	if r.job.Inner() {
 		return result, nil
 	}
@@ -431,11 +423,8 @@ func (r *sampling) result(at *trail) (*fit.Result, error) {
 	return result, err
 }
 
-// The names in a checkpoint of the draws, and of which of their transitions diverged.
-const (
-	drawsName     = "draws"
-	divergentName = "drawsDivergent"
-)
+// drawsName is the name in a checkpoint of the draws.
+const drawsName = "draws"
 
 // Keep implements fit.Keeper. It first takes in what the device has made already.
 func (r *sampling) Keep() (any, map[string]*tensors.Tensor, error) {
@@ -446,11 +435,7 @@ func (r *sampling) Keep() (any, map[string]*tensors.Tensor, error) {
 	}
 	kept := map[string]*tensors.Tensor{}
 	if most := r.mostKept(); most > 0 {
-		draws := r.draws.first(most)
-		kept[drawsName] = draws.Tensor()
-		if draws.divergent != nil {
-			kept[divergentName] = run.Table(draws.divergent, most)
-		}
+		kept[drawsName] = r.draws.first(most).Tensor()
 	}
 	return r.position, kept, nil
 }
@@ -474,26 +459,17 @@ func (r *sampling) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) 
 	if most == 0 {
 		return nil
 	}
-	draws, err := run.Tensor(kept, drawsName, shapes.Make(r.DType, r.Chains*most, r.problem.Dim))
+	draws, err := run.Tensor(kept, drawsName, shapes.Make(r.DType, r.Chains.Chains*most, r.problem.Dim))
 	if err != nil {
 		return err
 	}
-	if err := r.draws.adopt(draws); err != nil {
-		return err
-	}
-	if kept[divergentName] != nil {
-		divergent, err := run.Rows(kept, divergentName, r.Chains, most)
-		if err != nil {
-			return err
+	err = draws.ConstBytes(func(raw []byte) {
+		for chain := range r.Tallies {
+			row := r.draws.row(chain, 0, most)
+			copy(row, raw[chain*len(row):])
 		}
-		for chain, values := range divergent {
-			for draw, v := range values {
-				r.draws.diverges(chain, draw, v)
-			}
-		}
-	}
+	})
 	draws.FinalizeAll() //nolint:errcheck // freeing a copy
 	delete(kept, drawsName)
-	delete(kept, divergentName)
-	return nil
+	return err
 }

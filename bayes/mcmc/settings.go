@@ -8,7 +8,6 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
-	"gobnn/bayes/run"
 )
 
 // NoWarmUp, as the value of Chains.WarmUp, means no warm-up.
@@ -142,12 +141,3 @@ func checkProblem(p density.Problem, kernel Kernel) error {
 	}
 	return nil
 }
-
-// setup is what the chains run with: the method's settings and the run's.
-type setup struct {
-	settings
-	run.Settings
-}
-
-// settings names the embedded Chains, whose own field has that name.
-type settings = Chains

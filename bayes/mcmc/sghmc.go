@@ -16,20 +16,19 @@ var _ Stateful = SGHMC{}
 // SGHMC is stochastic gradient Hamiltonian Monte Carlo with friction (Chen, Fox and Guestrin 2014), in the form with
 // learning rate and momentum decay (eq. 15):
 //
-//	v <- (1 - alpha) v + eta S G(phi) + N(0, 2 (alpha - beta) eta),  phi <- phi + S v
+//	v <- (1 - alpha) v + eta S G(phi) + N(0, 2 alpha eta),  phi <- phi + S v
 //
 // where v is the velocity, eta the learning rate, alpha the friction and S the scales of the coordinates. G is the
 // gradient of the log-posterior, which may be estimated from a mini-batch. Friction takes out the energy that the noise
-// of the gradients brings in. The gradients' variance V adds beta = eta V / 2 of the noise by itself, so only the rest
-// is added. For small eta and alpha phi has the target as its stationary distribution, and v has N(0, eta). Nothing is
-// accepted or rejected, so that at a given eta there is a bias of discretisation. A move costs one gradient.
+// of the gradients brings in; the paper's estimate of that noise, beta, is 0 here. For small eta and alpha phi has the
+// target as its stationary distribution, and v has N(0, eta). Nothing is accepted or rejected, so that at a given eta
+// there is a bias of discretisation. A move costs one gradient.
 //
 // If the gradient at phi is not finite, the move that led there is undone, in that particle alone, with a fresh v, and
 // counted.
 type SGHMC struct {
 	LearningRate float64 `json:"learning_rate"` // eta, a squared step size; must be set
 	Friction     float64 `json:"friction"`      // alpha, above 0 and below 1; default 0.1
-	Noise        float64 `json:"noise"`         // beta, at most alpha; default 0
 }
 
 // Traits implements Kernel.
@@ -43,9 +42,6 @@ func (k SGHMC) Check(int) error {
 	if !(k.Friction >= 0 && k.Friction < 1) {
 		return fmt.Errorf("mcmc: SGHMC.Friction is %v: it must be above 0 and below 1 (0: the default, 0.1)", k.Friction)
 	}
-	if friction := cmp.Or(k.Friction, 0.1); !(k.Noise >= 0 && k.Noise <= friction) {
-		return fmt.Errorf("mcmc: SGHMC.Noise is %v: it must be from 0 to the friction, %v", k.Noise, friction)
-	}
 	return nil
 }
 
@@ -53,7 +49,7 @@ func (k SGHMC) Check(int) error {
 const velocity = "velocity"
 
 // Start implements Stateful.
-func (k SGHMC) Start(rng random.Stream, s State) State {
+func (k SGHMC) Start(rng random.Stream, s State, _ density.Target) State {
 	s = startSafe(s)
 	s.Auxiliary[velocity] = MulScalar(normal(rng.Named("velocity"), s.Phi), math.Sqrt(k.LearningRate))
 	return s
@@ -64,7 +60,7 @@ func (k SGHMC) Move(rng random.Stream, s State, target density.Target, tuning Tu
 	alpha := cmp.Or(k.Friction, 0.1)
 	v, noise := s.Auxiliary[velocity], normal(rng.Named("noise"), s.Phi)
 	v = MulScalar(v, 1-alpha)
-	v = Add(v, MulScalar(noise, math.Sqrt(2*(alpha-k.Noise)*k.LearningRate)))
+	v = Add(v, MulScalar(noise, math.Sqrt(2*alpha*k.LearningRate)))
 	next, info := moveSafely(rng, s, target, func(gradient *Node) *Node {
 		v = Add(v, MulScalar(tuning.Scaled(gradient), k.LearningRate))
 		return Add(s.Phi, tuning.Scaled(v))

@@ -3,7 +3,9 @@ package mcmc
 import (
 	"cmp"
 	"fmt"
+	"math"
 
+	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 
@@ -23,9 +25,13 @@ var _ Stateful = SGLD{}
 // noise z, proportional to e_t. With a constant e the target is not invariant; the bias grows with e and with the
 // variance of G. A move costs one gradient; nothing is accepted or rejected.
 //
+// With the gradient of all rows and a constant e it is the unadjusted Langevin algorithm (Roberts and Tweedie 1996;
+// Durmus and Moulines 2017), MALA without the accept/reject step. On a Gaussian of standard deviation s its stationary
+// variance is then s^2 / (1 - e/(4 s^2)), and for e >= 4 s^2 there is no stationary distribution.
+//
 // If the gradient at phi is not finite, the move that led there is undone, in that particle alone, and counted.
 type SGLD struct {
-	StepSize float64 `json:"step_size"` // a, a variance: ULA's step size squared; must be set
+	StepSize float64 `json:"step_size"` // a, a variance: the square of MALA's step size; must be set
 	Offset   float64 `json:"offset"`    // b; default 1
 	Decay    float64 `json:"decay"`     // c; default 0: the step size is constant, a
 }
@@ -51,7 +57,7 @@ func (k SGLD) Check(int) error {
 const moved = "moved"
 
 // Start implements Stateful.
-func (k SGLD) Start(_ random.Stream, s State) State {
+func (k SGLD) Start(_ random.Stream, s State, _ density.Target) State {
 	s = startSafe(s)
 	s.Auxiliary[moved] = Zeros(s.Phi.Graph(), s.PerParticle())
 	return s
@@ -70,4 +76,40 @@ func (k SGLD) Move(rng random.Stream, s State, target density.Target, tuning Tun
 	})
 	next.Auxiliary[moved] = AddScalar(s.Auxiliary[moved], 1)
 	return next, info
+}
+
+// Kernels without an accept/reject step notice a gradient that is not finite only after they have moved to that point.
+// They carry the last point with a finite gradient, to return to it.
+const safePlace = "safe"
+
+// startSafe begins with phi as the place to return to.
+func startSafe(s State) State {
+	s.Auxiliary = map[string]*Node{safePlace: s.Phi}
+	return s
+}
+
+// moveSafely evaluates the gradient at phi and makes the step, [J, D] to the new phi, but returns to the safe place if
+// the gradient is not finite, and stays if the step is not.
+func moveSafely(rng random.Stream, s State, target density.Target, step func(gradient *Node) *Node) (State, Info) {
+	logDensity, gradient := Evaluate(density.ByMiniBatch(rng, target), s.Phi)
+	usable := IsFinite(logDensity)
+	proposal := step(gradient)
+	arrives := compute.RowsAll(IsFinite(proposal), proposal.DType())
+	safe := Choose(usable, s.Phi, s.Auxiliary[safePlace])
+	moves := And(usable, arrives)
+
+	next := State{Phi: Choose(moves, proposal, safe), Auxiliary: map[string]*Node{safePlace: safe}}
+	return next, Info{
+		NonFinite: ConvertDType(Not(moves), s.Phi.DType()),
+		Length:    OnesLike(logDensity),
+	}
+}
+
+// positive is for step sizes that no warm-up can choose.
+func positive(name string, v float64) error {
+	if !(v > 0) || math.IsInf(v, 1) {
+		return fmt.Errorf("mcmc: %s is %v: it must be positive and finite; no warm-up chooses it, since without accepting "+
+			"and rejecting nothing says what is too large", name, v)
+	}
+	return nil
 }

@@ -4,33 +4,12 @@ import (
 	"fmt"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
-
-// TryCheap tries the cheap targets on which a kernel moves, such as DelayedAcceptance's and one nested within.
-func TryCheap(t *tryout.Trial, rng random.Stream, kernel Kernel, target density.Target, phi *graph.Node) {
-	for _, cheap := range cheapTargets(kernel, target) {
-		t.CheapTarget(rng, kernel, cheap, phi)
-	}
-}
-
-// movesOnCheap is a kernel that moves on cheap targets.
-type movesOnCheap interface {
-	CheapTargets(target density.Target) []density.Target
-}
-
-// cheapTargets returns the cheap targets on which a kernel moves, given its target.
-func cheapTargets(kernel Kernel, target density.Target) []density.Target {
-	if k, ok := kernel.(movesOnCheap); ok {
-		return k.CheapTargets(target)
-	}
-	return nil
-}
 
 // A kernel of a user's own accepts or rejects by the values that it carries. If they belong to another point than phi,
 // such as the point before an accepted move, nothing fails but all draws are wrong. So after 1, 2, 4, 8, ... moves the
@@ -59,13 +38,13 @@ func (c *Carrier) ComparesCarried() bool {
 func (c *Carrier) Carried(t *tryout.Trial, nodes compute.Nodes, target density.Target) {
 	s := c.unpack(nodes)
 	if k, ok := c.kernel.(DelayedAcceptance); ok {
-		s, target = k.onCheap(s), k.cheap(target)
+		s, target = k.onCheap(s), cheapOf(target)
 	}
 	var density, gradient *Node
 	if s.Gradient != nil {
 		density, gradient = Evaluate(target, s.Phi)
 	} else {
-		density = compute.Gate(target.LogDensity(s.Phi))
+		density = logDensityOf(target, s.Phi)
 	}
 	t.Carried(ownMoves(c.kernel), density, s.LogDensity, gradient, s.Gradient)
 }
@@ -93,11 +72,11 @@ func (m *moves) carriedStep(nodes compute.Nodes, _ []*graph.Node) (compute.Nodes
 // moves it also checks the carried values. An acceptance of NaN passes: it comes from a proposal that is
 // NaN.
 func (r *sampling) checkMove(t moveRecord) error {
-	own := ownMoves(r.kernel)
+	own := ownMoves(r.Kernel)
 	if own == nil {
 		return nil
 	}
-	for chain := range r.Chains {
+	for chain := range r.Chains.Chains {
 		if a := t.of(infoAcceptance, chain, 0); t.of(infoComplete, chain, 1) != 0 && (a < 0 || a > 1.001) {
 			return fmt.Errorf("mcmc: move %d: %T reports an Info.Acceptance of %v for chain %d: it must be a probability, from "+
 				"0 to 1, such as exp(min(0, log-ratio)), or the warm-up's step sizes are wrong", r.Move, own, a, chain)

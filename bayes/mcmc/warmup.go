@@ -28,8 +28,7 @@ type warming struct {
 	Waiting []bool    `json:"waiting"` // chains that have ended the transition that the others are in
 
 	Tunes  bool       `json:"tunes"`
-	Own    []stepping `json:"own,omitempty"` // each chain's, in the first phase
-	Common stepping   `json:"common"`        // after it
+	Steps  []stepping `json:"steps,omitempty"` // each chain's own in the first phase, then one of all
 	Window moments    `json:"window"`
 }
 
@@ -66,9 +65,9 @@ func (s *stepping) next(target, acceptance float64) error {
 }
 
 // tunes says whether a warm-up chooses the step size.
-func (s setup) tunes(kernel Kernel) bool {
-	t, ok := kernel.(Tunable)
-	if !ok || s.WarmUp == 0 {
+func (c Chains) tunes() bool {
+	t, ok := c.Kernel.(Tunable)
+	if !ok || c.WarmUp <= 0 {
 		return false
 	}
 	own, _ := t.Tune()
@@ -76,20 +75,21 @@ func (s setup) tunes(kernel Kernel) bool {
 }
 
 // scales says whether the moves use scales of the coordinates.
-func (s setup) scales(kernel Kernel) bool {
-	return len(s.Tuned.Scale) > 0 || s.tunes(kernel) && !s.FixedScale
+func (c Chains) scales() bool {
+	return len(c.Tuned.Scale) > 0 || c.tunes() && !c.FixedScale
 }
 
-func newWarming(s setup, kernel Kernel, dim int) *warming {
-	w := &warming{Waiting: make([]bool, s.Chains), Last: make([]float64, s.Chains), Tunes: s.tunes(kernel)}
+func newWarming(c Chains, dim int) *warming {
+	w := &warming{Waiting: make([]bool, c.Chains), Last: make([]float64, c.Chains), Tunes: c.tunes()}
 	if !w.Tunes {
 		return w
 	}
-	w.Window, w.Common = newMoments(dim), newStepping(cmp.Or(s.Tuned.StepSize, 1))
-	if ownPhase(s.WarmUp) > 0 {
-		for range s.Chains {
-			w.Own = append(w.Own, newStepping(w.Common.StepSize))
-		}
+	w.Window = newMoments(dim)
+	for range c.Chains {
+		w.Steps = append(w.Steps, newStepping(cmp.Or(c.Tuned.StepSize, 1)))
+	}
+	if ownPhase(c.WarmUp) == 0 {
+		w.Steps = w.Steps[:1]
 	}
 	return w
 }
@@ -103,11 +103,11 @@ func ownPhase(n int) int {
 
 // stepSizes is each chain's step size now.
 func (r *sampling) stepSizes() []float64 {
-	steps := make([]float64, r.Chains)
+	steps := make([]float64, r.Chains.Chains)
 	for chain := range steps {
 		steps[chain] = r.position.Tuned.StepSize
-		if r.Warming != nil && r.Warming.Own != nil {
-			steps[chain] = r.Warming.Own[chain].StepSize
+		if r.Warming != nil && len(r.Warming.Steps) > 1 {
+			steps[chain] = r.Warming.Steps[chain].StepSize
 		}
 	}
 	return steps
@@ -117,9 +117,9 @@ func (r *sampling) stepSizes() []float64 {
 func (r *sampling) warm(ctx context.Context) error {
 	w := r.Warming
 	if w.Tunes && r.position.Tuned.StepSize == 0 {
-		r.position.Tuned.StepSize = w.Common.StepSize
+		r.position.Tuned.StepSize = w.Steps[0].StepSize
 	}
-	moving := make([]bool, r.Chains)
+	moving := make([]bool, r.Chains.Chains)
 	for chain := range moving {
 		moving[chain] = !w.Waiting[chain]
 	}
@@ -127,7 +127,7 @@ func (r *sampling) warm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Move += made * r.leaps
+	r.Move += made
 	r.WarmUpMoves = r.Move
 	left := 0
 	for chain := range moving {
@@ -174,19 +174,32 @@ func (r *sampling) tune() error {
 		w.Done++
 		return nil
 	}
-	_, target := r.kernel.(Tunable).Tune()
-	if w.Own != nil {
-		return r.tuneOwn(target)
+	_, target := r.Kernel.(Tunable).Tune()
+	var failed error
+	failures, searching, steps, means := 0, false, []float64{}, []float64{}
+	for i := range w.Steps {
+		s, acceptance := &w.Steps[i], w.Last[i]
+		if len(w.Steps) == 1 {
+			acceptance = w.mean()
+		}
+		searching = searching || s.Search != nil
+		if err := s.next(target, acceptance); err != nil {
+			failed, failures = err, failures+1
+		}
+		steps, means = append(steps, s.StepSize), append(means, s.Average.mean())
 	}
-	searching := w.Common.Search != nil
-	if err := w.Common.next(target, w.mean()); err != nil {
-		return err
+	if failures == len(w.Steps) {
+		return failed
 	}
-	tuned.StepSize = w.Common.StepSize
+	tuned.StepSize = stats.Median(steps)
 	if searching {
 		return nil
 	}
-	w.Done++
+	if w.Done++; w.Done == ownPhase(r.WarmUp) {
+		tuned.StepSize = stats.Median(means)
+		w.Steps = []stepping{newStepping(tuned.StepSize)}
+		return nil
+	}
 	begin, ends := slowWindows(r.WarmUp)
 	if !r.FixedScale && len(ends) > 0 && w.Done > begin && w.Done <= ends[len(ends)-1] {
 		if err := r.state.Read(r.carrier.Phi(), w.Window.add); err != nil {
@@ -196,40 +209,13 @@ func (r *sampling) tune() error {
 			tuned.Scale = w.Window.scales()
 			r.setScale()
 			w.Window = newMoments(r.problem.Dim)
-			tuned.StepSize = w.Common.Average.mean()
-			w.Common = newStepping(tuned.StepSize)
+			tuned.StepSize = means[0]
+			w.Steps[0] = newStepping(tuned.StepSize)
 			return nil
 		}
 	}
 	if w.Done == r.WarmUp {
-		tuned.StepSize = w.Common.Average.mean()
-	}
-	return nil
-}
-
-// tuneOwn is tune while each chain has a step size of its own.
-func (r *sampling) tuneOwn(target float64) error {
-	w := r.Warming
-	var failed []error
-	searching, steps, means := false, []float64{}, []float64{}
-	for chain := range w.Own {
-		own := &w.Own[chain]
-		searching = searching || own.Search != nil
-		if err := own.next(target, w.Last[chain]); err != nil {
-			failed = append(failed, err)
-		}
-		steps, means = append(steps, own.StepSize), append(means, own.Average.mean())
-	}
-	if len(failed) == r.Chains {
-		return failed[0]
-	}
-	r.position.Tuned.StepSize = stats.Median(steps)
-	if searching {
-		return nil
-	}
-	if w.Done++; w.Done == ownPhase(r.WarmUp) {
-		r.position.Tuned.StepSize = stats.Median(means)
-		w.Own, w.Common = nil, newStepping(r.position.Tuned.StepSize)
+		tuned.StepSize = means[0]
 	}
 	return nil
 }

@@ -368,7 +368,7 @@ func TestBadInput(t *testing.T) {
 		{initial(good, nil), smc.Tempered{}, "Problem.Initial is nil: it must be a function that draws from the prior"},
 		{start, smc.Tempered{}, "Problem.Start is (Float64)[1]: it must be (Float32)[1000, 3]"},
 		{inputs, smc.Tempered{}, "Problem.Inputs is set"},
-		{good, smc.Tempered{Kernel: mcmc.ULA{StepSize: .1}}, "mcmc.ULA leaves no target invariant"},
+		{good, smc.Tempered{Kernel: mcmc.SGLD{StepSize: .01}}, "mcmc.SGLD leaves no target invariant"},
 		{good, smc.Tempered{Kernel: mcmc.RandomWalkMetropolis{StepSize: -1}}, "-1"},
 		{good, smc.Tempered{Particles: 1}, "Particles is 1"},
 		{good, smc.Tempered{Particles: 1 << 45}, "Particles is 35184372088832: it must be fewer"},

@@ -6,7 +6,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/compute/shapes"
@@ -17,14 +16,14 @@ import (
 // Particles are weighed by one of a target's methods and moved by another. If these contradict each other nothing
 // fails, but particles and log evidence belong to no distribution. So a user's own type of target is tried at draws
 // from the prior, before the first step. A target made of a user's functions is tried for whether they keep particles
-// apart. Cheap targets, on which a kernel such as mcmc.DelayedAcceptance moves, are tried too.
+// apart. Surrogates, on which a kernel such as mcmc.DelayedAcceptance moves, are tried too.
 
 const triedTarget = 64 // draws
 
 // trialOf tries the problem's target, and cheap ones, at phi, [n, D].
 func (m *machine) trialOf(rng random.Stream, nodes compute.Nodes, phi *Node) (t tryout.Trial) {
 	g, target := phi.Graph(), m.factored(nodes)
-	mcmc.TryCheap(&t, rng, m.Kernel, m.tempered(nodes, Scalar(g, m.DType, 1)), phi)
+	t.Surrogates(rng, m.tempered(nodes, Scalar(g, m.DType, 1)), phi)
 	foreign := tryout.Foreign(target)
 	if !foreign && !madeOfFunctions(target) {
 		return t

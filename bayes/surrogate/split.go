@@ -9,7 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-var _ mcmc.StartedByTarget = splitHMC{}
+var _ mcmc.Stateful = splitHMC{}
 
 // splitHMC is Hamiltonian Monte Carlo in the whitened coordinates z of a mode c (see whitening), which splits off the
 // Gaussian part of the potential U = -log p and solves it exactly (Shahbaba, Lan, Johnson and Neal 2014, "Split
@@ -62,26 +62,18 @@ const (
 	splitField = "field"
 )
 
-// CheapTargets returns the surrogate, if the steps follow it.
-func (k splitHMC) CheapTargets(target density.Target) []density.Target {
-	if !k.OnSurrogate {
-		return nil
-	}
-	return []density.Target{target.(mcmc.Surrogated).Surrogate()}
-}
-
 // coordinates are the target's.
 func coordinates(target density.Target) graphWhitening {
 	return target.(interface{ coordinates() graphWhitening }).coordinates()
 }
 
-// StartBy implements mcmc.StartedByTarget: it evaluates what the first move needs.
-func (k splitHMC) StartBy(_ random.Stream, s mcmc.State, target density.Target) mcmc.State {
+// Start implements mcmc.Stateful: it evaluates what the first move needs.
+func (k splitHMC) Start(_ random.Stream, s mcmc.State, target density.Target) mcmc.State {
 	at := coordinates(target)
 	z := at.z(s.Phi)
 	s.Auxiliary = map[string]*Node{splitZ: z}
 	if k.OnSurrogate {
-		_, gradient := mcmc.Evaluate(k.CheapTargets(target)[0], s.Phi)
+		_, gradient := mcmc.Evaluate(target.(mcmc.Surrogated).Surrogate(), s.Phi)
 		s.Auxiliary[splitField] = field(at, gradient, z)
 	}
 	return s
@@ -99,7 +91,7 @@ func (k splitHMC) Move(rng random.Stream, s mcmc.State, target density.Target, _
 	cos, sin, half := each(Cos(h)), each(Sin(h)), each(MulScalar(h, .5))
 	follows := target
 	if k.OnSurrogate {
-		follows = k.CheapTargets(target)[0]
+		follows = target.(mcmc.Surrogated).Surrogate()
 	}
 
 	// The trajectory.
@@ -129,7 +121,7 @@ func (k splitHMC) Move(rng random.Stream, s mcmc.State, target density.Target, _
 		Phi: mcmc.Choose(accepted, end.Phi, s.Phi), LogDensity: Where(accepted, end.LogDensity, s.LogDensity),
 		Auxiliary: map[string]*Node{splitZ: mcmc.Choose(accepted, z, s.Auxiliary[splitZ])},
 	}
-	info.Energy, info.EnergyError = energy, energyError
+	info.Energy = energy
 	steps := MulScalar(OnesLike(energy), float64(k.Steps))
 	if k.OnSurrogate {
 		next.Auxiliary[splitField] = mcmc.Choose(accepted, gradPhi, s.Auxiliary[splitField])

@@ -27,11 +27,17 @@ func (t *Trial) Target(rng random.Stream, target density.Target, phi *graph.Node
 	t.target(rng, target, phi, "", true)
 }
 
-// CheapTarget tries a target on which a kernel moves, such as that of mcmc.DelayedAcceptance: moves on it must be
-// reversible, and are not if it mixes chains. Its gradient is not tried: moves accept or reject by the log-density, so
-// it need not belong to that.
-func (t *Trial) CheapTarget(rng random.Stream, kernel any, target density.Target, phi *graph.Node) {
-	t.target(rng, target, phi, fmt.Sprintf(" (on which %T moves)", kernel), false)
+// Surrogates tries the cheap target of a target that has one (its method Surrogate), and the cheap one's in turn: moves
+// on it, such as those of mcmc.DelayedAcceptance, must be reversible, and are not if it mixes chains. Its gradient is
+// not tried: moves accept or reject by the log-density, so it need not belong to that.
+func (t *Trial) Surrogates(rng random.Stream, target density.Target, phi *graph.Node) {
+	of, ok := target.(interface{ Surrogate() density.Target })
+	if !ok {
+		return
+	}
+	cheap := of.Surrogate()
+	t.target(rng, cheap, phi, " (a surrogate)", false)
+	t.Surrogates(rng, cheap, phi)
 }
 
 func (t *Trial) target(rng random.Stream, of density.Target, phi *Node, where string, slopes bool) {

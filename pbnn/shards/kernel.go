@@ -26,7 +26,7 @@ type walk struct {
 var _ mcmc.Stateful = walk{}
 
 // Start implements mcmc.Stateful.
-func (k walk) Start(rng random.Stream, s mcmc.State) mcmc.State {
+func (k walk) Start(rng random.Stream, s mcmc.State, _ density.Target) mcmc.State {
 	k.StepSize = cmp.Or(k.StepSize, 1) // unknown until the warm-up's first step
 	s.Auxiliary = map[string]*graph.Node{"proposal": k.propose(rng, s.Phi, mcmc.Tuning{})}
 	return s

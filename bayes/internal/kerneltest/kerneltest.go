@@ -31,9 +31,9 @@ func (c Changed) Move(
 }
 
 // Start implements mcmc.Stateful.
-func (c Changed) Start(rng random.Stream, s mcmc.State) mcmc.State {
+func (c Changed) Start(rng random.Stream, s mcmc.State, target density.Target) mcmc.State {
 	if k, ok := c.Kernel.(mcmc.Stateful); ok {
-		return k.Start(rng, s)
+		return k.Start(rng, s, target)
 	}
 	return s
 }

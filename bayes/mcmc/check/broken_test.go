@@ -149,7 +149,7 @@ func (k langevin) Move(rng random.Stream, s mcmc.State, target density.Target, _
 }
 
 // Start implements mcmc.Stateful: only the fault carries a momentum.
-func (k hamiltonian) Start(rng random.Stream, s mcmc.State) mcmc.State {
+func (k hamiltonian) Start(rng random.Stream, s mcmc.State, _ density.Target) mcmc.State {
 	if k.fault == "momentum not refreshed" {
 		s.Auxiliary = map[string]*Node{"momentum": gauss(rng, s.Phi)}
 	}

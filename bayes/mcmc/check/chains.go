@@ -17,12 +17,13 @@ import (
 // chains runs a kernel over all rows of a layout, a transition at a time.
 type chains struct {
 	layout
+	kernel  mcmc.Kernel
 	carrier *mcmc.Carrier
 	engine  *compute.Engine
 	dtype   compute.DType
 	most    int // moves a transition may take
 	options Options
-	gives   given
+	gives   []string // the fields of Info that the kernel fills in and that are looked at
 
 	startProgram, moveProgram *compute.Program
 
@@ -37,16 +38,16 @@ const (
 	unfinishedEntry = "unfinished" // [J]
 )
 
-// given says which of Info's fields the kernel fills in.
-type given struct{ acceptance, accepted, nonFinite bool }
+// The fields of Info that are looked at.
+const acceptance, accepted, nonFinite = "Acceptance", "Accepted", "NonFinite"
 
-// info is a transition's Info on the host, [J] each: nil where the kernel gives none.
-type info struct{ acceptance, accepted, nonFinite []float64 }
+// info has these fields of a transition on the host, [J] each, as far as the kernel gives them.
+type info map[string][]float64
 
 func newChains(engine *compute.Engine, kernel mcmc.Kernel, l layout, o Options) (c *chains, err error) {
-	c = &chains{layout: l, engine: engine, dtype: o.DType, most: o.maxMoves, options: o}
+	c = &chains{layout: l, kernel: kernel, engine: engine, dtype: o.DType, most: o.maxMoves, options: o}
 	target := func(g *Graph) density.Target {
-		return composite{l, Parameter(g, dataEntry, shapes.Make(o.DType, l.j, l.data))}
+		return l.target(Parameter(g, dataEntry, shapes.Make(o.DType, l.j, l.data)))
 	}
 	if c.carrier, err = mcmc.NewCarrier(engine, kernel, shapes.Make(o.DType, l.j, l.d), target); err != nil {
 		return nil, fmt.Errorf("check: %w", err)
@@ -75,7 +76,7 @@ func (c *chains) close() {
 // startStep puts the chains at phi. Inputs: the seed, phi. The record is the log-density, whether the kernel carries it
 // or not.
 func (c *chains) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	target := composite{c.layout, nodes[dataEntry]}
+	target := c.target(nodes[dataEntry])
 	next := c.carrier.Start(random.FromKey(inputs[0]).Named("start"), inputs[1], target)
 	logDensity := next[c.carrier.LogDensity()]
 	if logDensity == nil {
@@ -95,16 +96,18 @@ func (c *chains) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	if c.options.scale != nil {
 		tuning.Scale = Const(g, c.options.scale)
 	}
-	rng, target := random.FromKey(inputs[0]).At(inputs[1]), composite{c.layout, nodes[dataEntry]}
+	rng, target := random.FromKey(inputs[0]).At(inputs[1]), c.target(nodes[dataEntry])
 	next, ended, told := c.carrier.MoveUnfinished(rng, nodes, nodes[unfinishedEntry], target, tuning)
 	next[unfinishedEntry] = Sub(nodes[unfinishedEntry], ended)
-	c.gives = given{told.Acceptance != nil, told.Accepted != nil, told.NonFinite != nil}
+	c.gives = nil
 	record := []*Node{ended}
-	for _, node := range []*Node{told.Acceptance, told.Accepted, told.NonFinite} {
-		if node == nil {
-			node = ended // any [J]: it is not read
+	for _, field := range []struct {
+		name string
+		node *Node
+	}{{acceptance, told.Acceptance}, {accepted, told.Accepted}, {nonFinite, told.NonFinite}} {
+		if field.node != nil {
+			c.gives, record = append(c.gives, field.name), append(record, field.node)
 		}
-		record = append(record, node)
 	}
 	return next, Concatenate(record, 0)
 }
@@ -153,16 +156,14 @@ func (c *chains) begin() {
 func (c *chains) move() (ended []float64, i info, err error) {
 	record, err := c.moveProgram.Run(c.state, c.seed, c.step)
 	if err != nil {
-		return nil, info{}, fmt.Errorf("check: move %d: %w", c.step, err)
+		return nil, nil, fmt.Errorf("check: move %d: %w", c.step, err)
 	}
 	c.step++
-	field := func(n int, given bool) []float64 {
-		if !given {
-			return nil
-		}
-		return record[n*c.j : (n+1)*c.j]
+	i = info{}
+	for n, name := range c.gives {
+		i[name] = record[(n+1)*c.j : (n+2)*c.j]
 	}
-	return field(0, true), info{field(1, c.gives.acceptance), field(2, c.gives.accepted), field(3, c.gives.nonFinite)}, nil
+	return record[:c.j], i, nil
 }
 
 // transition moves until every chain has come to the end of one transition; those that have done so before the others
@@ -173,7 +174,7 @@ func (c *chains) transition() (total info, err error) {
 	for n := range c.most {
 		ended, now, err := c.move()
 		if err != nil {
-			return info{}, err
+			return nil, err
 		}
 		if n == 0 {
 			total = now
@@ -186,20 +187,17 @@ func (c *chains) transition() (total info, err error) {
 			if done[j] = ended[j] > 0; !done[j] {
 				left++
 			}
-			if now.nonFinite != nil {
-				total.nonFinite[j] = math.Max(total.nonFinite[j], now.nonFinite[j])
-			}
-			if now.acceptance != nil {
-				total.acceptance[j] = now.acceptance[j]
-			}
-			if now.accepted != nil {
-				total.accepted[j] = now.accepted[j]
+			for name, values := range now {
+				if name == nonFinite {
+					values[j] = math.Max(total[name][j], values[j])
+				}
+				total[name][j] = values[j]
 			}
 		}
 		if left == 0 {
 			return total, nil
 		}
 	}
-	return info{}, fmt.Errorf("check: %T has not completed a transition of every chain in %d moves: "+
-		"let Info.Complete say when one is over", c.carrier.Kernel(), c.most)
+	return nil, fmt.Errorf("check: %T has not completed a transition of every chain in %d moves: "+
+		"let Info.Complete say when one is over", c.kernel, c.most)
 }

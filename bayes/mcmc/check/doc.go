@@ -28,8 +28,8 @@
 //     Transitions.
 //   - Small errors pass. With the default of 2000 chains a mean must be a tenth of a standard deviation off, or a
 //     standard deviation 7 %. Four times the Particles find errors half as large.
-//   - So biased kernels, such as mcmc.ULA and mcmc.SGLD, fail at large steps and pass at small ones. No option excuses
-//     them: read a pass as a bound on the bias.
+//   - So biased kernels, such as mcmc.SGLD, fail at large steps and pass at small ones. No option excuses them: read a
+//     pass as a bound on the bias.
 //   - Of a sequential sampler, what only wastes particles passes, unless SequentialOptions.StdDev is set.
 //
 // Were seeds drawn, a right kernel would fail any of the tests with a probability of at most 0.001: Holm's rule (1979)

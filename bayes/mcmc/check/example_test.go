@@ -52,7 +52,7 @@ func ExampleRun() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%T%+v passes: %v\n", kernel, kernel, len(report.Failures()) == 0)
+		fmt.Printf("%T%+v passes: %v\n", kernel, kernel, report.Failures() == 0)
 	}
 	// Output:
 	// check_test.multiplicative{forgetful:false} passes: true

@@ -6,6 +6,8 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/mcmc"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // uniforms returns the Rosenblatt transforms of a block's rows of phi, [rows][D].
@@ -59,22 +61,14 @@ func ended(c *chains, report *Report, b block, phi, data, logDensity, fresh []fl
 		report.add(b.Name, name+"variance", s, p)
 		for i := range k {
 			name := fmt.Sprintf("%s: coordinates %d and %d, ", when, i+1, k+1)
-			s, p = zTest(products(z[i], z[k]), 0)
+			s, p = zTest(floats.MulTo(make([]float64, len(u)), z[i], z[k]), 0)
 			report.add(b.Name, name+"correlation", s, p)
-			s, p = zTest(products(z[k], absolute(z[i])), 0)
+			s, p = zTest(floats.MulTo(make([]float64, len(u)), z[k], absolute(z[i])), 0)
 			report.add(b.Name, name+"bend", s, p)
 		}
 	}
 	s, p := sameTest(logDensity[b.from:b.to], fresh[b.from:b.to])
 	report.add(b.Name, when+": log-density, distribution", s, p)
-}
-
-func products(a, b []float64) []float64 {
-	out := make([]float64, len(a))
-	for i := range a {
-		out[i] = a[i] * b[i]
-	}
-	return out
 }
 
 func absolute(a []float64) []float64 {
@@ -96,7 +90,7 @@ func carried(c *chains, report *Report, again *compute.State) error {
 		{c.carrier.Gradient(), "gradient", mcmc.CarriesGradient},
 	}
 	for _, e := range entries {
-		if c.carrier.Kernel().Traits().Carries < e.carries {
+		if c.kernel.Traits().Carries < e.carries {
 			continue
 		}
 		have, err := values(c.state, e.entry)

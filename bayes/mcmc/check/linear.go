@@ -1,8 +1,8 @@
 package check
 
 import (
-	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -47,30 +47,6 @@ func Line() Linear {
 	return l
 }
 
-// check returns an error that names what is wrong.
-func (l Linear) check() error {
-	if len(l.X) == 0 || len(l.X) != len(l.Y) || len(l.X[0]) == 0 {
-		return fmt.Errorf("check: Linear has %d rows in X and %d in Y: they must be as many, and not empty",
-			len(l.X), len(l.Y))
-	}
-	d := len(l.X[0])
-	for n, x := range l.X {
-		if len(x) != d {
-			return fmt.Errorf("check: Linear.X[%d] has %d values, X[0] has %d", n, len(x), d)
-		}
-	}
-	if m, s := len(l.PriorMean), len(l.PriorStdDev); m != 0 && m != d || s != 0 && s != d {
-		return fmt.Errorf("check: Linear.PriorMean has %d values and PriorStdDev %d: each must have %d or none", m, s, d)
-	}
-	for i, s := range append([]float64{l.NoiseStdDev}, l.PriorStdDev...) {
-		if !(s > 0) || math.IsInf(s, 0) {
-			return fmt.Errorf("check: standard deviation %d of Linear (the noise, then the prior's) is %v: it must be positive",
-				i, s)
-		}
-	}
-	return nil
-}
-
 func (l Linear) prior() (mean, sd []float64) {
 	d := len(l.X[0])
 	mean, sd = l.PriorMean, l.PriorStdDev
@@ -85,42 +61,12 @@ func (l Linear) prior() (mean, sd []float64) {
 	return mean, sd
 }
 
-// posterior gives the covariance of theta given y, and its mean as a function of y.
-func (l Linear) posterior() (covariance *mat.SymDense, mean func(y []float64) []float64) {
-	m, s := l.prior()
-	d := len(m)
-	v := l.NoiseStdDev * l.NoiseStdDev
-	precision := mat.NewSymDense(d, nil)
-	for i := range d {
-		precision.SetSym(i, i, 1/(s[i]*s[i]))
-	}
-	for _, x := range l.X {
-		precision.SymRankOne(precision, 1/v, mat.NewVecDense(d, x))
-	}
-	var factor mat.Cholesky
-	factor.Factorize(precision)
-	covariance = mat.NewSymDense(d, nil)
-	_ = factor.InverseTo(covariance) // a warning at most: the precision is the prior's, or more
-	return covariance, func(y []float64) []float64 {
-		right := mat.NewVecDense(d, nil)
-		for i := range d {
-			right.SetVec(i, m[i]/(s[i]*s[i]))
-		}
-		for n, x := range l.X {
-			right.AddScaledVec(right, y[n]/v, mat.NewVecDense(d, x))
-		}
-		var out mat.VecDense
-		out.MulVec(covariance, right)
-		return out.RawVector().Data
-	}
-}
-
 // Posterior is the exact mean, [D], covariance and log evidence, log p(Y). The evidence is the product over n of p(y_n
 // | y_1 .. y_(n-1)), and the mean and covariance are updated row by row (the Kalman filter).
 func (l Linear) Posterior() (mean []float64, covariance *mat.SymDense, logEvidence float64) {
 	m, s := l.prior()
 	d := len(m)
-	center, spread := mat.NewVecDense(d, append([]float64(nil), m...)), mat.NewSymDense(d, nil)
+	center, spread := mat.NewVecDense(d, slices.Clone(m)), mat.NewSymDense(d, nil)
 	for i := range d {
 		spread.SetSym(i, i, s[i]*s[i])
 	}

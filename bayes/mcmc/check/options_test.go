@@ -19,7 +19,7 @@ type odd struct{ how string }
 
 func (odd) Traits() mcmc.Traits { return mcmc.Traits{Carries: mcmc.CarriesLogDensity} }
 func (odd) Check(int) error     { return nil }
-func (k odd) Start(_ random.Stream, s mcmc.State) mcmc.State {
+func (k odd) Start(_ random.Stream, s mcmc.State, _ density.Target) mcmc.State {
 	s.Auxiliary = map[string]*Node{"mine": s.Phi}
 	return s
 }
@@ -51,13 +51,12 @@ func TestBadInput(t *testing.T) {
 	}{
 		{nil, Options{}, "no kernel"},
 		{mcmc.RandomWalkMetropolis{StepSize: -1}, Options{}, "RandomWalkMetropolis.StepSize"},
-		{good, Options{Particles: 3}, "Particles is 3"},
+		{good, Options{Particles: 3}, "Particles is 3,"},
 		{good, Options{DType: compute.DType(1)}, "DType"},
 		{good, Options{Targets: []Target{}}, "Targets is empty"},
 		{good, Options{Targets: []Target{line, banana()}}, `"Gaussian" has 1 coordinates, "banana" has 2`},
 		{good, Options{Targets: []Target{{Name: "mine", D: 2}}}, `"mine" needs Draw`},
 		{good, Options{Targets: []Target{wrongDraw}}, "draws 1 coordinates"},
-		{good, Options{Targets: []Target{regression(Linear{X: [][]float64{{1}}})}}, "is 0"},
 		{odd{"forgets its own"}, Options{}, `"own/mine" is (Float32)[1000, 2] before a move and nil after it`},
 		{odd{"never completes"}, Options{maxMoves: 20}, "in 20 moves"},
 		{odd{"panics"}, Options{}, "boom"},
@@ -94,10 +93,6 @@ func TestReport(t *testing.T) {
 	report, err := Run(walk{}, o)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if text := report.String(); strings.Count(text, "\n") != len(report.tests)+1 || !strings.Contains(text, "exact") ||
-		strings.Contains(text, "FAIL") {
-		t.Errorf("a report of %d tests:\n%s", len(report.tests), text)
 	}
 	if !strings.Contains(report.Summary(), "passed") {
 		t.Errorf("summary %q", report.Summary())

@@ -14,12 +14,10 @@ type tracker interface {
 
 // moves checks Info against what the particles do.
 type moves struct {
-	c                             *chains
-	acceptance, notBinary, unlike int
-	oddCounts, lost               int
+	c                          *chains
+	outside, notBinary, unlike int
+	oddCounts, lost            int
 }
-
-func newMoves(c *chains) *moves { return &moves{c: c} }
 
 func (m *moves) observe(_ int, before, now []float64, i info) {
 	d := m.c.d
@@ -31,36 +29,35 @@ func (m *moves) observe(_ int, before, now []float64, i info) {
 				m.lost++
 			}
 		}
-		if i.acceptance != nil && !(i.acceptance[j] >= 0 && i.acceptance[j] <= 1) {
-			m.acceptance++
+		if a := i[acceptance]; a != nil && !(a[j] >= 0 && a[j] <= 1) {
+			m.outside++
 		}
-		if i.accepted != nil {
-			if i.accepted[j] != 0 && i.accepted[j] != 1 {
+		if a := i[accepted]; a != nil {
+			if a[j] != 0 && a[j] != 1 {
 				m.notBinary++
 			}
-			if moved != (i.accepted[j] != 0) {
+			if moved != (a[j] != 0) {
 				m.unlike++
 			}
 		}
-		if i.nonFinite != nil {
-			if i.nonFinite[j] != 0 && i.nonFinite[j] != 1 {
-				m.oddCounts++
-			}
+		if n := i[nonFinite]; n != nil && n[j] != 0 && n[j] != 1 {
+			m.oddCounts++
 		}
 	}
 }
 
 func (m *moves) report(r *Report) {
 	r.exact("all", "Phi: coordinates that are not finite", m.lost)
-	if m.c.gives.acceptance {
-		r.exact("all", "Info.Acceptance: values outside [0, 1]", m.acceptance)
-	}
-	if m.c.gives.accepted {
-		r.exact("all", "Info.Accepted: values other than 0 and 1", m.notBinary)
-		r.exact("all", "Info.Accepted: moves that are not counted, or counted without a move", m.unlike)
-	}
-	if m.c.gives.nonFinite {
-		r.exact("all", "Info.NonFinite: values other than 0 and 1", m.oddCounts)
+	for _, name := range m.c.gives {
+		switch name {
+		case acceptance:
+			r.exact("all", "Info.Acceptance: values outside [0, 1]", m.outside)
+		case accepted:
+			r.exact("all", "Info.Accepted: values other than 0 and 1", m.notBinary)
+			r.exact("all", "Info.Accepted: moves that are not counted, or counted without a move", m.unlike)
+		case nonFinite:
+			r.exact("all", "Info.NonFinite: values other than 0 and 1", m.oddCounts)
+		}
 	}
 }
 

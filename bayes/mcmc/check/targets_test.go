@@ -212,8 +212,8 @@ func TestStatistics(t *testing.T) {
 
 func second(_, p float64) float64 { return p }
 
-// Holm's rule: with three tests at 0.03 the smallest p-value must be below 0.01, the next below 0.015, the last below
-// 0.03, and it ends at the first that is not.
+// Holm's rule: with three tests at f the smallest p-value must be below f/3, the next below f/2, the last below f, and
+// it ends at the first that is not.
 func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		p    []float64
@@ -224,9 +224,9 @@ func TestJudge(t *testing.T) {
 		{[]float64{.011, .012, .013}, []bool{false, false, false}},
 		{[]float64{.5, .001, math.NaN()}, []bool{false, true, true}},
 	} {
-		r := Report{falseAlarm: .03}
+		r := Report{}
 		for _, p := range c.p {
-			r.add("t", "n", 0, p)
+			r.add("t", "n", 0, p*falseAlarm/.03)
 		}
 		r.exact("t", "holds", 0)
 		r.exact("t", "does not", 2)
