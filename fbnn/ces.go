@@ -167,7 +167,7 @@ func (r *ces) calibration(ctx context.Context) (density.Problem, mcmc.Kernel, er
 		if err != nil {
 			return density.Problem{}, nil, err
 		}
-		batches, err := dataset.NewEpochBatches(r.Rows(), r.BatchSize, r.Seed)
+		batches, err := dataset.NewBatches(r.Rows(), r.BatchSize, r.Seed)
 		if err != nil {
 			return density.Problem{}, nil, fmt.Errorf("fbnn: %w", err)
 		}

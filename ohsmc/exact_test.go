@@ -142,7 +142,7 @@ func standardised(t *testing.T, data *dataset.Dataset) (rows [][]float64, y []fl
 func filter(t *testing.T, data *dataset.Dataset, batch, epochs int, seed uint64, a, q, sd float64) (path []kalman) {
 	t.Helper()
 	x, y := standardised(t, data)
-	batches, err := dataset.NewEpochBatches(len(y), batch, seed)
+	batches, err := dataset.NewBatches(len(y), batch, seed)
 	if err != nil {
 		t.Fatal(err)
 	}

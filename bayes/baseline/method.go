@@ -55,7 +55,7 @@ func prepared(j *fit.Job, t Training) (Training, error) {
 	if j.Source != nil {
 		return t, nil
 	}
-	if _, err := dataset.NewEpochBatches(j.Rows(), t.BatchSize, j.Seed); err != nil {
+	if _, err := dataset.NewBatches(j.Rows(), t.BatchSize, j.Seed); err != nil {
 		return t, fmt.Errorf("baseline: %w", err)
 	}
 	return t, nil

@@ -127,7 +127,7 @@ func (m SGHMC) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 
 // runMiniBatchChains samples phi by an estimate of the posterior from the next batch of shuffled epochs at each move.
 func runMiniBatchChains(ctx context.Context, j *fit.Job, t Training, chains mcmc.Chains) (*fit.Result, error) {
-	batches, err := dataset.NewEpochBatches(j.Rows(), t.BatchSize, j.Seed)
+	batches, err := dataset.NewBatches(j.Rows(), t.BatchSize, j.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("baseline: %w", err)
 	}

@@ -153,24 +153,18 @@ func (t *table) isMissing(c *column, text string) bool {
 
 // ifMissing returns NaN for a missing value, or an error if the column must be complete.
 func (t *table) ifMissing(c *column, text string) (float64, error) {
+	what, cure := "value", "set CSVOptions.Missing to MissingDropRow or CSVOptions.Missing to MissingMean, or mend the file"
 	switch {
-	case t.opts.Like != nil && c.target && t.opts.Missing != MissingDropRow:
-		return 0, fmt.Errorf("the target is missing (%q); drop the row, or list the target in CSVOptions.Ignore to read all "+
-			"rows without it", text)
-	case t.opts.Missing == MissingError && c.target:
-		return 0, fmt.Errorf("the value is missing (%q); set CSVOptions.Missing to MissingDropRow, or mend the file", text)
-	case t.opts.Missing == MissingError:
-		cure := ""
-		if c.role == categorical && text != "" {
-			cure = "; if it is a category, list the other tokens alone in CSVOptions.MissingTokens"
-		}
-		return 0, fmt.Errorf("the value is missing (%q); set CSVOptions.Missing to MissingDropRow or CSVOptions.Missing to "+
-			"MissingMean, or mend the file"+cure, text)
-	case t.opts.Missing == MissingMean && c.target:
-		return 0, fmt.Errorf("the target is missing (%q) and cannot be filled in: set CSVOptions.Missing to MissingDropRow, "+
-			"or leave the row out", text)
+	case t.opts.Missing == MissingDropRow, t.opts.Missing == MissingMean && !c.target:
+		return math.NaN(), nil
+	case c.target && t.opts.Like != nil:
+		what, cure = "target", "drop the row, or list the target in CSVOptions.Ignore to read all rows without it"
+	case c.target:
+		what, cure = "target", "set CSVOptions.Missing to MissingDropRow, or leave the row out"
+	case c.role == categorical && text != "":
+		cure += "; if it is a category, list the other tokens alone in CSVOptions.MissingTokens"
 	}
-	return math.NaN(), nil
+	return 0, fmt.Errorf("the %s is missing (%q); "+cure, what, text)
 }
 
 // read gives the columns their values in the rows that are kept. An open one is decided by all its texts.

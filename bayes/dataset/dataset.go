@@ -364,11 +364,8 @@ func (d *Dataset) validateShapes() error {
 	case n == 0 || dims == 0:
 		return fmt.Errorf("the features X are [%d, %d]: there must be at least one row and one feature", n, dims)
 	case len(d.Y) > 0 && len(d.Y) != n*len(d.TargetNames()):
-		each := "one target"
-		if k := len(d.TargetNames()); k > 1 {
-			each = fmt.Sprintf("%d targets", k)
-		}
-		return fmt.Errorf("the features X are [%d, %d] but Y is [%d]: there must be %s a row", n, dims, len(d.Y), each)
+		return fmt.Errorf("the features X are [%d, %d] but Y is [%d]: there must be one for each of the %d targets in a row",
+			n, dims, len(d.Y), len(d.TargetNames()))
 	case len(d.Features) != dims:
 		return fmt.Errorf("the features X are [%d, %d] but there are %d feature names: there must be one a column",
 			n, dims, len(d.Features))

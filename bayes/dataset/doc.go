@@ -12,7 +12,7 @@
 //     are [Pixels].
 //   - Your own table: [OpenCSV] or [ReadCSV], and Open of package parquet. For new rows to predict, often without the
 //     target, CSVOptions.Like puts them into the columns of the table that the model was trained on.
-//   - Synthetic: [Crescent], [SinTanh], [TwoMoons].
+//   - Synthetic: [Crescent], [SinTanh], [GappedWave].
 //   - Data that do not fit in memory: a [Source], such as OpenSource of package parquet or [Simulated], gives the rows
 //     block by block, to methods of packages baseline and fbnn.
 //
@@ -43,6 +43,6 @@
 //
 // # Mini-batches
 //
-// [NewEpochBatches] visits every row once an epoch. A batch depends on seed and step alone, so that a resumed run sees
+// [Batches] have every row once an epoch. A batch depends on seed and step alone, so that a resumed run sees
 // the same batches. A ragged last batch is padded and masked, so that one compiled graph serves all steps.
 package dataset

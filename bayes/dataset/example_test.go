@@ -28,7 +28,7 @@ func Example() {
 	}
 	fmt.Println("standardised test features:", test.RawMatrix().Rows, "x", test.RawMatrix().Cols)
 
-	batches, err := dataset.NewEpochBatches(parts.Train.Rows(), 20, 0)
+	batches, err := dataset.NewBatches(parts.Train.Rows(), 20, 0)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -65,25 +65,16 @@ func (p Parts) Validate() error {
 
 // checkClasses is an error if a class has no row.
 func (d *Dataset) checkClasses() error {
-	counts, present := make([]int, len(d.Classes)), 0
-	if len(counts) == 0 {
+	if len(d.Classes) == 0 {
 		return nil
 	}
+	counts := make([]int, len(d.Classes))
 	for _, y := range d.Y {
-		if counts[int(y)]++; counts[int(y)] == 1 {
-			present++
-		}
+		counts[int(y)]++
 	}
-	for c, n := range counts {
-		if n == 0 && present == 1 {
-			return fmt.Errorf("%w: all %d rows of %q are of one class, and %q has none: there is nothing to tell apart; take "+
-				"other rows", ErrMissingClass, d.Rows(), d.Name, d.Classes[c])
-		}
-		if n == 0 {
-			return fmt.Errorf("%w: %q, of the %d of %q, has none of the %d rows: split with another seed or a larger training "+
-				"part, or leave the class out",
-				ErrMissingClass, d.Classes[c], len(counts), d.Name, d.Rows())
-		}
+	if c := slices.Index(counts, 0); c >= 0 {
+		return fmt.Errorf("%w: %q, of the %d of %q, has none of the %d rows: split with another seed or a larger training "+
+			"part, take other rows, or leave the class out", ErrMissingClass, d.Classes[c], len(counts), d.Name, d.Rows())
 	}
 	return nil
 }
@@ -155,10 +146,10 @@ func (d *Dataset) split(f Fractions, seed uint64, distinct bool) (Parts, error) 
 			pieces[i] = append(pieces[i], slices.Concat(some...)...)
 		}
 	}
-	for i, p := range f.list() {
-		if len(pieces[i]) == 0 && p.value > 0 {
+	for i, fraction := range f.list() {
+		if len(pieces[i]) == 0 && fraction > 0 {
 			return Parts{}, fmt.Errorf("dataset %s: the %s part comes out empty: a fraction %v of %d rows%s; take a larger "+
-				"fraction or 0", d.Name, p.name, p.value, n, d.inBlocks(len(blocks)))
+				"fraction or 0", d.Name, partNames[i], fraction, n, d.inBlocks(len(blocks)))
 		}
 	}
 	return d.parts(pieces)
@@ -375,23 +366,21 @@ func (p Parts) Joined() (*Dataset, error) {
 			all.rows = append(all.rows, part.OriginalRow(i))
 		}
 	}
-	first, second := p.Train.Rows(), p.Validation.Rows()
 	a, pictures := p.Train.X.(*Pixels)
 	b, too := p.Validation.X.(*Pixels)
 	if pictures && too {
 		var bytes []byte
-		for i := range first {
+		for i := range p.Train.Rows() {
 			bytes = append(bytes, a.Bytes(i)...)
 		}
-		for i := range second {
+		for i := range p.Validation.Rows() {
 			bytes = append(bytes, b.Bytes(i)...)
 		}
 		all.X = NewPixels(bytes, a.width)
 		return &all, nil
 	}
-	x := mat.NewDense(first+second, p.Train.Dims(), nil)
-	x.Slice(0, first, 0, p.Train.Dims()).(*mat.Dense).Copy(p.Train.X)
-	x.Slice(first, first+second, 0, p.Train.Dims()).(*mat.Dense).Copy(p.Validation.X)
+	x := new(mat.Dense)
+	x.Stack(p.Train.X, p.Validation.X)
 	all.X = x
 	return &all, nil
 }
@@ -412,19 +401,14 @@ func (d *Dataset) parts(rows [3][]int) (Parts, error) {
 	return p, nil
 }
 
-type namedFraction struct {
-	name  string
-	value float64
-}
+var partNames = [3]string{"train", "validation", "test"}
 
-func (f Fractions) list() []namedFraction {
-	return []namedFraction{{"train", f.Train}, {"validation", f.Validation}, {"test", f.Test}}
-}
+func (f Fractions) list() [3]float64 { return [3]float64{f.Train, f.Validation, f.Test} }
 
 func (f Fractions) validate() error {
-	for _, p := range f.list() {
-		if !(p.value >= 0) { // also NaN
-			return fmt.Errorf("the %s fraction is %v: it must be at least 0", p.name, p.value)
+	for i, fraction := range f.list() {
+		if !(fraction >= 0) { // also NaN
+			return fmt.Errorf("the %s fraction is %v: it must be at least 0", partNames[i], fraction)
 		}
 	}
 	if sum := f.Train + f.Validation + f.Test; !(math.Abs(sum-1) <= 1e-9) {

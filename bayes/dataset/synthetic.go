@@ -9,10 +9,10 @@ import (
 
 const synthetic = "synthetic, made by this package"
 
-// checkDraw is an error if a set has fewer rows than it needs, or a noise that is none.
-func checkDraw(name string, n, least int, noise float64) error {
-	if n < least {
-		return fmt.Errorf("dataset %s: n is %d: it must be at least %d", name, n, least)
+// checkDraw is an error if a set has no rows, or a noise that is none.
+func checkDraw(name string, n int, noise float64) error {
+	if n < 1 {
+		return fmt.Errorf("dataset %s: n is %d: it must be at least 1", name, n)
 	}
 	if !(noise >= 0) || math.IsInf(noise, 0) {
 		return fmt.Errorf("dataset %s: the noise is %v: it must be finite and at least 0", name, noise)
@@ -27,7 +27,7 @@ func checkDraw(name string, n, least int, noise float64) error {
 // at phi = 0, so y ~ N(psi^2/2, 1); the paper takes n = 100 at psi = 1. There is no feature: X is one column of ones,
 // [n, 1], so that the set can be split and batched like any other. n must be at least 1, psi finite and not 0.
 func Crescent(n int, psi float64, seed uint64) (*Dataset, error) {
-	if err := checkDraw("crescent", n, 1, 1); err != nil {
+	if err := checkDraw("crescent", n, 1); err != nil {
 		return nil, err
 	}
 	if psi == 0 || math.IsNaN(psi) || math.IsInf(psi, 0) {
@@ -54,43 +54,6 @@ func SinTanh(n int, seed uint64) (*Dataset, error) {
 // SinTanhMean is x sin(x tanh x), the mean of y in [SinTanh].
 func SinTanhMean(x float64) float64 { return x * math.Sin(x*math.Tanh(x)) }
 
-// TwoMoons draws n points on two interleaved half circles, as scikit-learn's make_moons does. Class 0 has n/2 points
-// (rounded down) at (cos t, sin t), class 1 the others at (1 - cos t, 1/2 - sin t), each with t evenly spaced from 0 to
-// pi. Both coordinates get Gaussian noise with the given standard deviation. The rows are shuffled. n must be at least
-// 2, noise finite and at least 0.
-func TwoMoons(n int, noise float64, seed uint64) (*Dataset, error) {
-	if err := checkDraw("two_moons", n, 2, noise); err != nil {
-		return nil, err
-	}
-	rng := newRand("two_moons", seed, 0)
-	x := mat.NewDense(n, 2, nil)
-	d := &Dataset{
-		Name: "two_moons", Title: "Two moons", Source: synthetic, Task: BinaryClassification,
-		Features: []string{"x0", "x1"}, Target: "moon", Classes: []string{"upper", "lower"}, X: x,
-		Y: make([]float64, n),
-	}
-	upper := n / 2
-	for i, row := range rng.Perm(n) {
-		if i < upper {
-			sin, cos := math.Sincos(angle(i, upper))
-			x.SetRow(row, []float64{cos, sin})
-		} else {
-			sin, cos := math.Sincos(angle(i-upper, n-upper))
-			x.SetRow(row, []float64{1 - cos, .5 - sin})
-			d.Y[row] = 1
-		}
-	}
-	for i := range n {
-		for j := range 2 {
-			x.Set(i, j, x.At(i, j)+noise*rng.NormFloat64())
-		}
-	}
-	return d, nil
-}
-
-// angle is point i of n evenly spaced from 0 to pi, both ends among them; a single point is at 0.
-func angle(i, n int) float64 { return math.Pi * float64(i) / float64(max(n-1, 1)) }
-
 // NoisyLine draws n rows of a linear regression: x ~ U(-1, 1), y = 0.3 + 0.5 x + N(0, noise^2). n must be at least 1,
 // noise finite and at least 0.
 func NoisyLine(n int, noise float64, seed uint64) (*Dataset, error) {
@@ -114,7 +77,7 @@ func GappedWaveMean(x float64) float64 { return math.Sin(2*x)/2 + x/4 }
 
 // curve draws rows of one feature, x = place(u) of a uniform u, and y = mean(x) with noise.
 func curve(name, title string, n int, noise float64, seed uint64, place, mean func(float64) float64) (*Dataset, error) {
-	if err := checkDraw(name, n, 1, noise); err != nil {
+	if err := checkDraw(name, n, noise); err != nil {
 		return nil, err
 	}
 	rng := newRand(name, seed, 0)
@@ -125,51 +88,6 @@ func curve(name, title string, n int, noise float64, seed uint64, place, mean fu
 		x := place(rng.Float64())
 		values.Set(i, 0, x)
 		d.Y[i] = mean(x) + noise*rng.NormFloat64()
-	}
-	return d, nil
-}
-
-// Control draws n rows of the control experiment of the PMCnet paper (section 4.2.1). A network 3-3-1 with tanh units
-// gets weights and biases from N(0, 2^2), by the seed called network. x ~ N(0, I), and y is 1 with the network's
-// probability, 1/(1 + exp(-f(x))). Sets of one network and several seeds are samples of the same distribution, such as
-// a training and a test part. n must be at least 1.
-func Control(n int, network, seed uint64) (*Dataset, error) {
-	if err := checkDraw("control", n, 1, 1); err != nil {
-		return nil, err
-	}
-	const inputs, hidden, scale = 3, 3, 2
-	weights := newRand("control network", network, 0)
-	var in [hidden][inputs + 1]float64 // the last is the bias
-	var out [hidden + 1]float64
-	for h := range in {
-		for i := range in[h] {
-			in[h][i] = scale * weights.NormFloat64()
-		}
-	}
-	for h := range out {
-		out[h] = scale * weights.NormFloat64()
-	}
-	rng := newRand("control", seed, network)
-	values := mat.NewDense(n, inputs, nil)
-	d := &Dataset{Name: "control", Title: "Control network", Source: synthetic, Task: BinaryClassification,
-		Features: []string{"x0", "x1", "x2"}, Target: "y", Classes: []string{"0", "1"},
-		X: values, Y: make([]float64, n)}
-	for row := range n {
-		f := out[hidden]
-		x := values.RawRowView(row)
-		for i := range x {
-			x[i] = rng.NormFloat64()
-		}
-		for h, w := range in {
-			sum := w[inputs]
-			for i, v := range x {
-				sum += w[i] * v
-			}
-			f += out[h] * math.Tanh(sum)
-		}
-		if rng.Float64() < 1/(1+math.Exp(-f)) {
-			d.Y[row] = 1
-		}
 	}
 	return d, nil
 }

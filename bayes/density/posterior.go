@@ -47,7 +47,7 @@ func NewProblem(
 }
 
 // digest tells sequences of mini-batches apart, by their size and the rows of the first two.
-func digest(batches dataset.Batches) string {
+func digest(batches *dataset.Batches) string {
 	sum := fnv.New32a()
 	for step := range 2 {
 		fmt.Fprint(sum, batches.At(step))
@@ -68,7 +68,7 @@ func named(bound *bayes.BoundModel, what string) string {
 // NewBatchProblem is Problem for kernels that take noisy gradients: each move estimates the posterior from the next of
 // the batches of the rows.
 func NewBatchProblem(
-	bound *bayes.BoundModel, x, y, psi *tensors.Tensor, batches dataset.Batches, chains, devices int,
+	bound *bayes.BoundModel, x, y, psi *tensors.Tensor, batches *dataset.Batches, chains, devices int,
 ) Problem {
 	rows := x.Shape().Dim(0)
 	work := Workload{Particles: chains, Rows: len(batches.At(0).Rows), Devices: devices}

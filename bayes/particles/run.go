@@ -68,7 +68,7 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 func Run(ctx context.Context, j *fit.Job, t Training, a Algorithm) (*fit.Result, error) {
 	r := &training{Job: j, Training: t, algorithm: a}
 	var err error
-	if r.batches, err = dataset.NewEpochBatches(j.Rows(), t.BatchSize, j.Seed); err != nil {
+	if r.batches, err = dataset.NewBatches(j.Rows(), t.BatchSize, j.Seed); err != nil {
 		return nil, fmt.Errorf("particles: %w", err)
 	}
 	return r.loop().Run(ctx, j)
@@ -80,7 +80,7 @@ type training struct {
 	*programs
 	Training  // of this run: those of programs may have another learning rate
 	algorithm Algorithm
-	batches   dataset.Batches
+	batches   *dataset.Batches
 }
 
 // mostSteps is the largest number of steps: their random numbers are told apart by 32 bits, and each has a record.

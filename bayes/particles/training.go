@@ -111,7 +111,7 @@ type Session struct {
 	// State has the entries of a State, the training part's "train_x" and "train_y", and those that the Stepper has
 	// added.
 	State   *compute.State
-	Batches dataset.Batches
+	Batches *dataset.Batches
 	Step    int // steps made so far
 }
 

@@ -26,7 +26,7 @@ type training struct {
 	compiled       *programs
 	members, width int
 	perEpoch       int                    // steps
-	batches        dataset.Batches        // of rows in memory
+	batches        *dataset.Batches       // of rows in memory
 	streamed       *density.SourceBatches // of a Source
 }
 
@@ -41,7 +41,7 @@ func newTraining(j *fit.Job, t Training, task Task) (*training, error) {
 	if task.Train.Streamed {
 		r.streamed = t.SourceBatches(j)
 		r.perEpoch = r.streamed.PerEpoch()
-	} else if r.batches, err = dataset.NewEpochBatches(task.Train.Count, r.BatchSize, r.Seed); err == nil {
+	} else if r.batches, err = dataset.NewBatches(task.Train.Count, r.BatchSize, r.Seed); err == nil {
 		r.perEpoch = r.batches.PerEpoch()
 	}
 	if err != nil {

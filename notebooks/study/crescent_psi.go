@@ -82,7 +82,7 @@ func psiInto(all *[]float64) func(int, *bayes.Posterior) error {
 func bruteForce(ctx context.Context, parts dataset.Parts, settings crescentRun) ([]float64, error) {
 	const draws = 10_000
 	y := parts.Train.Y
-	batches := must(dataset.NewEpochBatches(len(y), settings.BatchSize, settings.Seed))
+	batches := must(dataset.NewBatches(len(y), settings.BatchSize, settings.Seed))
 	rng := rand.New(rand.NewPCG(settings.Seed, 0))
 	const decay, decaySquare, least = .9, .999, 1e-8 // Adam's, as everywhere
 	psi, mean, square := .1, 0., 0.

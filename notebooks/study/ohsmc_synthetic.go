@@ -55,7 +55,7 @@ var twoMoons = synthetic{
 		Likelihood: bayes.Bernoulli{}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.Layers(3),
 	},
 	score: scoreTwoMoons,
-	draw:  func(seed uint64) (*dataset.Dataset, error) { return dataset.TwoMoons(100, .3, seed) },
+	draw:  func(seed uint64) (*dataset.Dataset, error) { return drawMoons(100, .3, seed), nil },
 	panel: func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, frame viz.Frame) (*viz.Figure, error) {
 		test := parts.Test
 		frame.XLabel, frame.YLabel = "x₁", "x₂"

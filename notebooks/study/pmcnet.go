@@ -82,11 +82,8 @@ func controlData(rows int) pmcnetData {
 		name: fmt.Sprintf("control %d", rows), network: nn.MLP{Hidden: []int{3}, Activation: nn.Tanh},
 		likelihood: bayes.Bernoulli{}, scale: 2, raw: true, iterations: 20, curves: true,
 		own: extent{3, 200}, paper: extent{10, 200},
-		parts: func(repetition uint64) (parts dataset.Parts, err error) {
-			if parts.Train, err = dataset.Control(rows, repetition+1, 1); err == nil {
-				parts.Test, err = dataset.Control(400, repetition+1, 2)
-			}
-			return parts, err
+		parts: func(repetition uint64) (dataset.Parts, error) {
+			return dataset.Parts{Train: drawControl(rows, repetition+1, 1), Test: drawControl(400, repetition+1, 2)}, nil
 		},
 	}
 }
