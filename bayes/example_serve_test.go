@@ -148,7 +148,7 @@ func (s *service) table(rows []map[string]any) (*dataset.Dataset, error) {
 		_ = table.Write(record)
 	}
 	table.Flush()
-	return dataset.ReadCSV(&text, dataset.CSVOptions{Name: "request", Delimiter: ',', Like: s.like})
+	return dataset.ReadCSV(&text, dataset.CSVOptions{Delimiter: ',', Like: s.like})
 }
 
 // serve answers until the context ends, and then finishes what has begun, for 30 s at most.

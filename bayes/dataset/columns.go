@@ -421,13 +421,11 @@ type Column struct {
 // FromColumns makes a Dataset of columns as [ReadCSV] does of a file's, with the options that do not say how numbers
 // and texts are written: package parquet reads files by it. Rows are counted from 0.
 func FromColumns(rows int, columns []Column, opts CSVOptions) (*Dataset, error) {
-	if opts.Name == "" {
-		opts.Name = "table"
-	}
 	d, err := fromColumns(rows, columns, opts)
 	if err != nil {
-		return nil, fmt.Errorf("dataset %s: %w", opts.Name, err)
+		return nil, fmt.Errorf("dataset: %w", err)
 	}
+	d.Name = "table"
 	return d, nil
 }
 

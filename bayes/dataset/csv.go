@@ -3,7 +3,6 @@ package dataset
 import (
 	"bufio"
 	"bytes"
-	"compress/bzip2"
 	"compress/gzip"
 	"encoding/csv"
 	"errors"
@@ -40,8 +39,6 @@ const (
 // A column is given by its name in the header or, where no column has that name, by its index as text: "0" is the
 // first, "-1" the last. Without a header the columns are called "x0", "x1", ...
 type CSVOptions struct {
-	// Name of the data set. Default: "csv", or the file's name without its ending.
-	Name string
 	// Encoding of the file, such as charmap.Windows1252 of golang.org/x/text/encoding/charmap. nil: UTF-8, or UTF-16 if
 	// its byte order mark says so.
 	Encoding encoding.Encoding
@@ -115,25 +112,23 @@ const EveryText = "*"
 // otherwise become as many columns as there are rows.
 const maxCategories = 1000
 
-// OpenCSV reads a table from a file. See [ReadCSV].
+// OpenCSV reads a table from a file, whose name without its endings is the data set's. See [ReadCSV].
 func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)
 	}
 	defer f.Close()
-	if opts.Name == "" {
-		base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".bz2")
-		opts.Name = strings.TrimSuffix(base, filepath.Ext(base))
-	}
 	d, err := ReadCSV(f, opts)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	base := strings.TrimSuffix(filepath.Base(path), ".gz")
+	d.Name = strings.TrimSuffix(base, filepath.Ext(base))
 	return d, nil
 }
 
-// ReadCSV reads a table, which gzip or bzip2 may have compressed. A byte order mark of UTF-8 or UTF-16, CRLF line ends,
+// ReadCSV reads a table, which gzip may have compressed, as the data set "csv". A byte order mark of UTF-8 or UTF-16, CRLF line ends,
 // quoted fields (RFC 4180; nothing may stand between the closing quote and the delimiter), spaces around other fields
 // and empty lines are fine. Lines before the header that begin with # are left out.
 // A first column without a name is left out if it is an index, as pandas and R write it, different in all rows; other
@@ -147,13 +142,11 @@ func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 //
 // To predict new rows by a model that was trained on a table, or a single row, set CSVOptions.Like to that table.
 func ReadCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
-	if opts.Name == "" {
-		opts.Name = "csv"
-	}
 	d, err := readCSV(r, opts)
 	if err != nil {
-		return nil, fmt.Errorf("dataset %s: %w", opts.Name, err)
+		return nil, fmt.Errorf("dataset: %w", err)
 	}
+	d.Name = "csv"
 	return d, nil
 }
 
@@ -316,6 +309,7 @@ var forms = []struct{ start, is, cure string }{
 	{"PK\x03\x04", "a workbook, such as Excel's .xlsx, or another ZIP file", "save its sheet as CSV, or unpack it"},
 	{"\xd0\xcf\x11\xe0", "an .xls workbook of Excel", "save its sheet as CSV"},
 	{"\x28\xb5\x2f\xfd", "compressed by zstd", "decompress it"},
+	{"BZh", "compressed by bzip2", "decompress it"},
 	{"\xfd7zXZ", "compressed by xz", "decompress it"},
 	{"ARROW1", "an Arrow or Feather file", "write it as Parquet or CSV"},
 	{"\x89HDF", "an HDF5 file", "write its table as Parquet or CSV"},
@@ -331,15 +325,12 @@ func decoded(r io.Reader, by encoding.Encoding) (*bufio.Reader, error) {
 	const size = 1 << 16
 	text := bufio.NewReaderSize(r, size)
 	start, _ := text.Peek(3)
-	switch {
-	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
+	if bytes.HasPrefix(start, []byte("\x1f\x8b")) {
 		z, err := gzip.NewReader(text)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the file: %w", err)
 		}
 		text = bufio.NewReaderSize(&unpacked{z, mostUnpacked}, size)
-	case string(start) == "BZh":
-		text = bufio.NewReaderSize(&unpacked{bzip2.NewReader(text), mostUnpacked}, size)
 	}
 	start, _ = text.Peek(16)
 	for _, f := range forms {

@@ -15,7 +15,7 @@ import (
 func people(t *testing.T) *Dataset {
 	t.Helper()
 	return readLike(t, "id,age,sex,town,ill\n1,20,f,x,yes\n2,60,m,y,no\n3,50,m,x,no\n4,30,m,z,yes\n", CSVOptions{
-		Name: "people", Task: BinaryClassification, Categorical: []string{"sex", "town"}, Ignore: []string{"id"},
+		Task: BinaryClassification, Categorical: []string{"sex", "town"}, Ignore: []string{"id"},
 	})
 }
 

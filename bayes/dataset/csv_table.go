@@ -91,7 +91,7 @@ func (t *table) dataset() (*Dataset, error) {
 	if t.opts.Task == TaskByTarget {
 		t.opts.Task = t.targets[0].task()
 	}
-	d := &Dataset{Name: t.opts.Name, Title: t.opts.Name, Task: t.opts.Task, rows: chosen(t.rows, t.kept),
+	d := &Dataset{Task: t.opts.Task, rows: chosen(t.rows, t.kept),
 		Percentages: []string{}}
 	for _, c := range t.columns {
 		if c.role == number && c.notation == percentage {
@@ -543,7 +543,7 @@ func (t *table) noValueCure() string {
 
 // noNumber is the error of a text that is no number, with what may mend it.
 func (t *table) noNumber(c *column, o odd) error {
-	text, why := o.text, ""
+	text := o.text
 	digits := strings.Trim(text, "+-0123456789.,"+groupMarks) == ""
 	switch {
 	case isDate(text):
@@ -551,10 +551,6 @@ func (t *table) noNumber(c *column, o odd) error {
 	case t.opts.Decimal == 0 && digits && strings.ContainsAny(text, ","+groupMarks):
 		return fmt.Errorf("cannot read %.40q as a number: set CSVOptions.Decimal to ',' if a comma is its decimal mark, or "+
 			"to '.' if a point is, and what else stands between the digits groups them", text)
-	case isNoValue(text) && strings.ContainsAny(text, "<>≤≥"):
-		why = ", since it is a bound: write its number"
-	case strings.ContainsFunc(text, isCurrency):
-		why = ": write it without its currency"
 	}
 	cure := "list the column in CSVOptions.Categorical or CSVOptions.Ignore"
 	if c.target {
@@ -563,8 +559,7 @@ func (t *table) noNumber(c *column, o odd) error {
 	if o.row > 0 && t.rows[o.row] == t.count-1 {
 		cure += ", or leave the row out if it is a footer"
 	}
-	return fmt.Errorf("cannot read %.40q as a number%s; "+t.noValueCure()+" if it stands for no value, or "+cure, text,
-		why)
+	return fmt.Errorf("cannot read %.40q as a number; "+t.noValueCure()+" if it stands for no value, or "+cure, text)
 }
 
 // fewTexts is a number of texts that a column may have in whatever few rows.

@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"embed"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 )
@@ -27,7 +26,6 @@ type entry struct {
 	ignore          []string // columns left out
 	categorical     []string // columns made one-hot; "?" is a category then
 	classes         []string // better names for the labels, in the order of their index
-	files           []string // if not name.csv.gz alone
 	train           int      // rows of the official training part, the first ones
 	splits          splits
 }
@@ -74,30 +72,16 @@ func MustLoad(name string) *Dataset {
 }
 
 func (e *entry) load() (*Dataset, error) {
-	names := e.files
-	if names == nil {
-		names = []string{e.name}
+	r, err := openEmbedded("data/" + e.name + ".csv.gz")
+	if err != nil {
+		return nil, fmt.Errorf("dataset %s: %w", e.name, err)
 	}
-	var parts []io.Reader
-	for i, name := range names {
-		r, err := openEmbedded("data/" + name + ".csv.gz")
-		if err != nil {
-			return nil, fmt.Errorf("dataset %s: %w", e.name, err)
-		}
-		if i > 0 { // keep one header only
-			if _, err := r.ReadString('\n'); err != nil {
-				return nil, fmt.Errorf("dataset %s: %w", e.name, err)
-			}
-		}
-		parts = append(parts, r)
-	}
-	d, err := ReadCSV(io.MultiReader(parts...), CSVOptions{
-		Name: e.name, Target: e.target, Task: e.task, Ignore: e.ignore, Categorical: e.categorical, MissingTokens: []string{},
-	})
+	d, err := ReadCSV(r, CSVOptions{Target: e.target, Task: e.task, Ignore: e.ignore, Categorical: e.categorical,
+		MissingTokens: []string{}})
 	if err != nil {
 		return nil, err
 	}
-	d.Title, d.Source, d.Licence = e.title, e.source, cmp.Or(e.licence, ccBy4)
+	d.Name, d.Title, d.Source, d.Licence = e.name, e.title, e.source, cmp.Or(e.licence, ccBy4)
 	if e.classes != nil {
 		d.Classes = slices.Clone(e.classes)
 	}

@@ -66,7 +66,7 @@ func ExampleReadCSV() {
 	//   1   35          1           0  well
 	//   2   48          1           0  well
 	//
-	// dataset csv: row 1 (line 3), column "age": cannot read "old" as a number;
+	// dataset: row 1 (line 3), column "age": cannot read "old" as a number;
 	// list the text in CSVOptions.MissingTokens if it stands for no value,
 	// or list the column in CSVOptions.Categorical or CSVOptions.Ignore,
 	// or leave the row out if it is a footer
@@ -105,7 +105,7 @@ func ExampleCSVOptions_like() {
 	// [50 0 1 1 0]
 	// [41 1 0 1 0]
 	// targets: 0
-	// dataset csv:
+	// dataset:
 	// row 0 (line 2), column "town":
 	// a category is absent from the training part:
 	// "Rome" is none of Like's categories ["Lund" "Oulu"]:

@@ -12,18 +12,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Leak is a feature that lets a model look better than it will be on new rows.
-type Leak struct {
-	Target bool  // it gives a target by itself; else it counts or names the rows
-	Fault  error // which it is, what it does, and what to do
-}
-
-// Leaks finds features that give a target by themselves: those of which a target is a linear or a power function, or
+// Leaks finds features that let a model look better than it will be on new rows. Those of targets give a target by
+// themselves: those of which a target is a linear or a power function, or
 // the logarithm or exponential of one, up to rounding, and those whose values and the target's correspond one to one.
-// It also finds those that count the rows, or that name each by a number. Of pictures there are none.
-func (d *Dataset) Leaks() (leaks []Leak) {
+// Those of rows count the rows, or name each by a number. The errors say what a feature does, and what to do. Of
+// pictures there are none.
+func (d *Dataset) Leaks() (targets, rows []error) {
 	if _, pictures := d.X.(*Pixels); pictures || d.needTarget() != nil || d.validateShapes() != nil {
-		return nil
+		return nil, nil
 	}
 	for j := 0; j < d.Dims(); j++ {
 		name, values := d.Features[j], mat.Col(nil, j, d.X)
@@ -37,16 +33,16 @@ func (d *Dataset) Leaks() (leaks []Leak) {
 		}
 		for k, target := range d.TargetNames() {
 			if how := d.gives(values, name, category, d.TargetColumn(k), target); how != "" {
-				leaks = append(leaks, Leak{true, fmt.Errorf("%q gives the target by itself: %s. If it is computed from "+
-					"the target, or not known before it, list it in CSVOptions.Ignore", name, how)})
+				targets = append(targets, fmt.Errorf("%q gives the target by itself: %s. If it is computed from "+
+					"the target, or not known before it, list it in CSVOptions.Ignore", name, how))
 			}
 		}
 		if how := d.counts(values, name); how != "" {
-			leaks = append(leaks, Leak{false, fmt.Errorf("%q %s, which says nothing about new rows: list it in "+
-				"CSVOptions.Ignore; if it stands for time, name it as CSVOptions.Order", name, how)})
+			rows = append(rows, fmt.Errorf("%q %s, which says nothing about new rows: list it in "+
+				"CSVOptions.Ignore; if it stands for time, name it as CSVOptions.Order", name, how))
 		}
 	}
-	return leaks
+	return targets, rows
 }
 
 // fewestRows are needed to tell a rule from chance.

@@ -1,8 +1,10 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -25,19 +27,12 @@ const (
 // String is a first look at the data: the name, the numbers of rows and features, the task and, in lines of at most 100
 // characters, the first five rows, each with its number in the whole table. What does not fit is counted.
 func (d *Dataset) String() string {
-	head, columns, more := d.look()
-	var b strings.Builder
-	b.WriteString(head + "\n")
-	for row := range lines(columns) {
-		for i, c := range columns {
-			b.WriteString(strings.Repeat(" ", widest(c)-utf8.RuneCountInString(c[row])) + c[row])
-			if i < len(columns)-1 {
-				b.WriteString("  ")
-			}
-		}
-		b.WriteString("\n")
+	head, lines, more := d.look()
+	text := head + "\n"
+	for _, cells := range lines {
+		text += strings.Join(cells, "  ") + "\n"
 	}
-	return b.String() + more + d.notes("note: ", func(text string) string { return text })
+	return text + more + d.notes("note: ", func(text string) string { return text })
 }
 
 // notes are the Notes, a line each.
@@ -50,19 +45,18 @@ func (d *Dataset) notes(before string, shown func(string) string) (lines string)
 
 // Markdown is the same as String for a notebook, with the rows as a table.
 func (d *Dataset) Markdown() string {
-	head, columns, more := d.look()
-	var b strings.Builder
-	b.WriteString(escape(head) + "\n\n")
-	for row := range lines(columns) {
-		for _, c := range columns {
-			b.WriteString("| " + escape(c[row]) + " ")
+	head, lines, more := d.look()
+	text := escape(head) + "\n\n"
+	for i, cells := range lines {
+		for _, cell := range cells {
+			text += "| " + escape(strings.TrimLeft(cell, " ")) + " "
 		}
-		b.WriteString("|\n")
-		if row == 0 {
-			b.WriteString(strings.Repeat("|---:", len(columns)) + "|\n")
+		text += "|\n"
+		if i == 0 {
+			text += strings.Repeat("|---:", len(cells)) + "|\n"
 		}
 	}
-	return b.String() + "\n" + more + d.notes("\n", escape)
+	return text + "\n" + more + d.notes("\n", escape)
 }
 
 // escape lets Markdown show what it would otherwise read as marks, such as the end of a table's cell.
@@ -77,17 +71,9 @@ func escape(text string) string {
 	return b.String()
 }
 
-// lines is the number of lines of a table, which has a head, by its columns.
-func lines(columns [][]string) int {
-	if len(columns) == 0 {
-		return 0
-	}
-	return len(columns[0])
-}
-
-// look makes the content of String and Markdown: a first line, the table's columns, each with its head, and a last line
-// about what is left out. If the data are not valid there are no columns, and the first line says so.
-func (d *Dataset) look() (head string, columns [][]string, more string) {
+// look makes the content of String and Markdown: a first line, the lines of a table, whose cells stand below each other,
+// and a last line about what is left out. If the data are not valid there is no table, and the first line says so.
+func (d *Dataset) look() (head string, lines [][]string, more string) {
 	head = plain(d.Name, lookWidth)
 	if d.Title != "" && d.Title != d.Name {
 		head += " (" + plain(d.Title, lookWidth) + ")"
@@ -131,6 +117,12 @@ func (d *Dataset) look() (head string, columns [][]string, more string) {
 		for row := range rows {
 			out = append(out, cell(row))
 		}
+		width := utf8.RuneCountInString(slices.MaxFunc(out, func(a, b string) int {
+			return cmp.Compare(utf8.RuneCountInString(a), utf8.RuneCountInString(b))
+		}))
+		for i, cell := range out {
+			out[i] = fmt.Sprintf("%*s", width, cell)
+		}
 		return out
 	}
 	first := column("row", func(row int) string { return strconv.Itoa(d.OriginalRow(row)) })
@@ -142,20 +134,26 @@ func (d *Dataset) look() (head string, columns [][]string, more string) {
 		}
 		last = append(last, column(targets[k], text))
 	}
-	columns = [][]string{first}
-	width := widest(first)
+	columns := [][]string{first}
+	width := utf8.RuneCountInString(first[0])
 	for _, c := range last {
-		width += 2 + widest(c)
+		width += 2 + utf8.RuneCountInString(c[0])
 	}
 	features := 0
 	for ; features < d.Dims(); features++ {
 		c := column(d.Features[features], d.texts(func(row int) float64 { return d.X.At(row, features) }))
-		if width += 2 + widest(c); width > lookWidth && features > 0 {
+		if width += 2 + utf8.RuneCountInString(c[0]); width > lookWidth && features > 0 {
 			break
 		}
 		columns = append(columns, c)
 	}
 	columns = append(columns, last...)
+	lines = make([][]string, 1+rows)
+	for i := range lines {
+		for _, c := range columns {
+			lines[i] = append(lines[i], c[i])
+		}
+	}
 	var left []string
 	if n := d.Rows() - rows; n > 0 {
 		left = append(left, counted(n, "row"))
@@ -166,7 +164,7 @@ func (d *Dataset) look() (head string, columns [][]string, more string) {
 	if len(left) > 0 {
 		more = "not shown: " + strings.Join(left, ", ") + "\n"
 	}
-	return head, columns, more
+	return head, lines, more
 }
 
 // classText is the name of a row's class, or its number where there is no such class.
@@ -240,12 +238,4 @@ func counted(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func widest(column []string) int {
-	most := 0
-	for _, cell := range column {
-		most = max(most, utf8.RuneCountInString(cell))
-	}
-	return most
 }

@@ -13,7 +13,7 @@ import (
 
 func TestString(t *testing.T) {
 	d := people(t)
-	want := `people: 4 rows, 6 features, binary classification of ill, 2 classes: no, yes
+	want := `csv: 4 rows, 6 features, binary classification of ill, 2 classes: no, yes
 row  age  sex=f  sex=m  town=x  town=y  town=z  ill
   0   20      1      0       1       0       0  yes
   1   60      0      1       0       1       0   no
@@ -23,12 +23,12 @@ row  age  sex=f  sex=m  town=x  town=y  town=z  ill
 	if got := fmt.Sprint(d); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	new := readLike(t, "age,sex,town\n1234567.5,f,y\n0.000012345,m,x\n12.3456,m,x\n", CSVOptions{Like: d, Name: "new"})
+	new := readLike(t, "age,sex,town\n1234567.5,f,y\n0.000012345,m,x\n12.3456,m,x\n", CSVOptions{Like: d})
 	part, err := new.Subset([]int{2, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = `new: 2 rows, 6 features, binary classification of ill, which is not known, 2 classes: no, yes
+	want = `csv: 2 rows, 6 features, binary classification of ill, which is not known, 2 classes: no, yes
 row        age  sex=f  sex=m  town=x  town=y  town=z
   2      12.35      0      1       1       0       0
   1  1.234e-05      0      1       1       0       0

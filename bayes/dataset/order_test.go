@@ -17,7 +17,7 @@ const (
 
 func table(t *testing.T, text string, like *dataset.Dataset) *dataset.Dataset {
 	t.Helper()
-	opts := dataset.CSVOptions{Name: "houses", Target: "price", Like: like}
+	opts := dataset.CSVOptions{Target: "price", Like: like}
 	if like != nil {
 		opts.Target = ""
 	}

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -97,18 +96,12 @@ func readSplit(r io.Reader, prefix string) (rows [3][]int, err error) {
 			continue
 		}
 		part, text, _ := strings.Cut(line, ",")
-		i := slices.Index([]string{"train", "val", "test"}, part)
 		row, err := strconv.Atoi(text)
-		if i < 0 || err != nil {
-			return rows, fmt.Errorf("the embedded file is damaged: %q is no part,row", line)
+		if err != nil {
+			return rows, err
 		}
+		i := slices.Index([]string{"train", "val", "test"}, part)
 		rows[i] = append(rows[i], row)
 	}
-	if err := lines.Err(); err != nil {
-		return rows, err
-	}
-	if rows[0] == nil {
-		return rows, errors.New("the embedded file is damaged: it has no training rows")
-	}
-	return rows, nil
+	return rows, lines.Err()
 }

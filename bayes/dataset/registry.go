@@ -98,7 +98,6 @@ var registry = []entry{
 		name: "adult", title: "Adult (census income)", rows: 48842, task: BinaryClassification, train: 32561,
 		splits: splits{Official: 1},
 		source: "UCI; from github.com/l-gonz/tfg-gitt-mlcost at 2ca2044c6b4b, data/adult",
-		files:  []string{"adult_train", "adult_test"},
 		categorical: []string{
 			"workclass", "education", "marital_status", "occupation", "relationship", "race", "sex", "native_country",
 		},

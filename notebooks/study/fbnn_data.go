@@ -245,10 +245,11 @@ func broughtParts(
 			return dataset.Parts{}, fmt.Errorf("data set %q is not part of the project: bring %s as %s, a CSV with a header "+
 				"whose last column is the target, in the folder that GOBNN_DATA names (it is %q)", name, what, file, folder)
 		}
-		all, err := dataset.OpenCSV(path, dataset.CSVOptions{Name: name, Task: task})
+		all, err := dataset.OpenCSV(path, dataset.CSVOptions{Task: task})
 		if err != nil {
 			return dataset.Parts{}, err
 		}
+		all.Name = name
 		if !full {
 			if all, err = firstOf(all, firstRows+firstTest); err != nil {
 				return dataset.Parts{}, err

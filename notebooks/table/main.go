@@ -220,8 +220,9 @@ number, belongs to -ignore: predict -id writes it beside the predictions. Ctrl-C
 		fmt.Fprintf(out, "the target has two values, %q: they are classes (-task regression takes numbers as such)\n",
 			data.Classes)
 	}
-	for _, leak := range data.Leaks() {
-		fmt.Fprintf(out, "look: %s\n", inFlags(leak.Fault))
+	targets, rows := data.Leaks()
+	for _, leak := range append(targets, rows...) {
+		fmt.Fprintf(out, "look: %s\n", inFlags(leak))
 	}
 	parts := dataset.Parts{Train: data}
 	if *test > 0 {

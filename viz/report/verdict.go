@@ -297,12 +297,12 @@ func (v *Verdict) leaks() {
 			first(WithinLimits, text)
 		}
 	}
-	for _, leak := range slices.Backward(r.training().Leaks()) {
-		trust := WithinLimits
-		if leak.Target {
-			trust = No
-		}
-		first(trust, "The feature "+leak.Fault.Error()+".")
+	targets, rows := r.training().Leaks()
+	for _, leak := range slices.Backward(rows) {
+		first(WithinLimits, "The feature "+leak.Error()+".")
+	}
+	for _, leak := range slices.Backward(targets) {
+		first(No, "The feature "+leak.Error()+".")
 	}
 }
 

@@ -42,9 +42,6 @@ func Is(path string) bool {
 // need Categorical, and dates and times may be Order. A null is a missing value, as is NaN. An index of pandas is left
 // out, unless the options name it. A column of lists or of records is an error, unless Ignore lists it.
 func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
-	if opts.Name == "" {
-		opts.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
@@ -58,6 +55,7 @@ func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	d.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	d.Notes = append(notes, d.Notes...)
 	return d, nil
 }

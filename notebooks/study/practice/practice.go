@@ -90,9 +90,14 @@ func (t Table) Load() (*dataset.Dataset, error) {
 		return nil, fmt.Errorf("practice: %w", err)
 	}
 	defer f.Close()
-	return dataset.ReadCSV(bzip2.NewReader(f), dataset.CSVOptions{
-		Name: t.Name, Task: t.Task, Categorical: t.Text, MissingTokens: []string{},
+	d, err := dataset.ReadCSV(bzip2.NewReader(f), dataset.CSVOptions{
+		Task: t.Task, Categorical: t.Text, MissingTokens: []string{},
 	})
+	if err != nil {
+		return nil, fmt.Errorf("practice: %s: %w", t.Name, err)
+	}
+	d.Name = t.Name
+	return d, nil
 }
 
 // Split loads the table and cuts it by the seed: 60 % to train, 20 % to validate, 20 % to test. Of a reported table the
