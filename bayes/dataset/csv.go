@@ -259,22 +259,9 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 
 // checkLike is an error if options contradict Like, or if Like does not say which columns there are.
 func (o CSVOptions) checkLike() error {
-	for _, s := range []struct {
-		name  string
-		value any
-		set   bool
-	}{
-		{"Target", o.Target, o.Target != ""},
-		{"Targets", o.Targets, len(o.Targets) > 0},
-		{"Task", o.Task, o.Task != Regression},
-		{"Classes", o.Classes, len(o.Classes) > 0},
-		{"Categorical", o.Categorical, len(o.Categorical) > 0},
-		{"Order", o.Order, o.Order != ""},
-	} {
-		if s.set {
-			return fmt.Errorf("both of Like and %s, %q, are set: leave %s empty, since it is as in Like", s.name, s.value,
-				s.name)
-		}
+	if o.Target != "" || len(o.Targets)+len(o.Classes)+len(o.Categorical) > 0 || o.Task != Regression || o.Order != "" {
+		return errors.New("Like is set, and what its columns are: leave CSVOptions.Target, CSVOptions.Targets, " +
+			"CSVOptions.Task, CSVOptions.Classes, CSVOptions.Categorical and CSVOptions.Order empty")
 	}
 	like := o.Like
 	if len(like.Features) == 0 {

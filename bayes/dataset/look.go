@@ -1,10 +1,9 @@
 package dataset
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -59,57 +58,48 @@ func (d *Dataset) Markdown() string {
 	return text + "\n" + more + d.notes("\n", escape)
 }
 
-// escape lets Markdown show what it would otherwise read as marks, such as the end of a table's cell.
-func escape(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if strings.ContainsRune("\\`*_[]<>$|~#&", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
+// marks are what Markdown would otherwise read as such, as the end of a table's cell.
+var marks = regexp.MustCompile("[`*_<>$|~#&\\\\\\[\\]]")
+
+// escape lets Markdown show marks.
+func escape(text string) string { return marks.ReplaceAllString(text, `\$0`) }
+
+// heading describes the table in a line; that says what is wrong if the data are not valid.
+func (d *Dataset) heading() (text string, valid bool) {
+	text = plain(d.Name, lookWidth)
+	if d.Title != "" && d.Title != d.Name {
+		text += " (" + plain(d.Title, lookWidth) + ")"
 	}
-	return b.String()
+	if err := d.validateShapes(); err != nil {
+		return fmt.Sprintf("%s: %s", text, plain(err.Error(), 10*lookWidth)), false
+	}
+	text += fmt.Sprintf(": %s, %s, %v of %s", counted(d.Rows(), "row"), counted(d.Dims(), "feature"), d.Task,
+		listed(d.TargetNames(), lookTargets))
+	if len(d.Y) == 0 {
+		text += ", which is not known"
+	}
+	if d.Exposure != nil {
+		text += ", with exposures"
+	}
+	if d.Weights != nil {
+		text += ", weighted"
+	}
+	if d.Censored != nil {
+		text += fmt.Sprintf(", seen in %s", counted(d.Seen(), "row"))
+	}
+	if d.Task != Regression {
+		text += fmt.Sprintf(", %d classes: %s", len(d.Classes), listed(d.Classes, lookClasses))
+	}
+	return text, true
 }
 
 // look makes the content of String and Markdown: a first line, the lines of a table, whose cells stand below each other,
-// and a last line about what is left out. If the data are not valid there is no table, and the first line says so.
+// and a last line about what is left out. If the data are not valid there is no table.
 func (d *Dataset) look() (head string, lines [][]string, more string) {
-	head = plain(d.Name, lookWidth)
-	if d.Title != "" && d.Title != d.Name {
-		head += " (" + plain(d.Title, lookWidth) + ")"
+	head, valid := d.heading()
+	if !valid {
+		return head, nil, ""
 	}
-	if err := d.validateShapes(); err != nil {
-		return fmt.Sprintf("%s: %s", head, plain(err.Error(), 10*lookWidth)), nil, ""
-	}
-	targets := d.TargetNames()
-	shown := targets[:min(len(targets), lookTargets)]
-	names := make([]string, len(shown))
-	for k, name := range shown {
-		names[k] = plain(name, lookName)
-	}
-	head += fmt.Sprintf(": %s, %s, %v of %s", counted(d.Rows(), "row"), counted(d.Dims(), "feature"), d.Task,
-		listed(names, len(targets)))
-	if len(d.Y) == 0 {
-		head += ", which is not known"
-		shown = nil
-	}
-	if d.Exposure != nil {
-		head += ", with exposures"
-	}
-	if d.Weights != nil {
-		head += ", weighted"
-	}
-	if d.Censored != nil {
-		head += fmt.Sprintf(", seen in %s", counted(d.Seen(), "row"))
-	}
-	if d.Task != Regression {
-		classes := make([]string, min(len(d.Classes), lookClasses))
-		for i := range classes {
-			classes[i] = plain(d.Classes[i], lookName)
-		}
-		head += fmt.Sprintf(", %d classes: %s", len(d.Classes), listed(classes, len(d.Classes)))
-	}
-
 	// The columns: the rows' numbers, the features that fit, and the targets.
 	rows := min(d.Rows(), lookRows)
 	column := func(name string, cell func(row int) string) []string {
@@ -117,9 +107,10 @@ func (d *Dataset) look() (head string, lines [][]string, more string) {
 		for row := range rows {
 			out = append(out, cell(row))
 		}
-		width := utf8.RuneCountInString(slices.MaxFunc(out, func(a, b string) int {
-			return cmp.Compare(utf8.RuneCountInString(a), utf8.RuneCountInString(b))
-		}))
+		width := 0
+		for _, cell := range out {
+			width = max(width, utf8.RuneCountInString(cell))
+		}
 		for i, cell := range out {
 			out[i] = fmt.Sprintf("%*s", width, cell)
 		}
@@ -127,7 +118,11 @@ func (d *Dataset) look() (head string, lines [][]string, more string) {
 	}
 	first := column("row", func(row int) string { return strconv.Itoa(d.OriginalRow(row)) })
 	var last [][]string
-	for k := range shown {
+	targets := d.TargetNames()
+	for k := range min(len(targets), lookTargets) {
+		if len(d.Y) == 0 {
+			break
+		}
 		text := d.texts(func(row int) float64 { return d.Y[row*len(targets)+k] })
 		if d.Task != Regression {
 			text = d.classText
@@ -224,13 +219,16 @@ func plain(text string, most int) string {
 	return string(runes)
 }
 
-// listed joins the names with commas, and adds "…" if there are more in all.
-func listed(names []string, all int) string {
-	text := strings.Join(names, ", ")
-	if len(names) < all {
-		text += ", …"
+// listed joins the first names with commas, and adds "…" if there are more.
+func listed(names []string, most int) string {
+	var some []string
+	for _, name := range names[:min(len(names), most)] {
+		some = append(some, plain(name, lookName))
 	}
-	return text
+	if len(names) > most {
+		some = append(some, "…")
+	}
+	return strings.Join(some, ", ")
 }
 
 func counted(n int, what string) string {

@@ -34,8 +34,8 @@ type Source struct {
 	columns []*pq.Column // of the features, and then the targets
 
 	mu      sync.Mutex
-	held    []*segment // that were read last, the latest at the end
-	checked sync.Map   // of the chunks whose pages were looked at, by group and column
+	held    []segment       // that were read last, the latest at the end
+	checked map[[2]int]bool // whether the pages of a chunk were looked at, by group and column
 }
 
 var (
@@ -50,12 +50,10 @@ const (
 	heldSegments = 3
 )
 
-// segment is some rows of all columns, [rows, columns], or the error of reading them.
+// segment is some rows of all columns, [rows, columns].
 type segment struct {
 	number int
-	once   sync.Once
 	values []float64
-	err    error
 }
 
 // OpenSource opens a file whose columns are all numbers, or booleans: the targets by name, or the last column, and the
@@ -79,7 +77,8 @@ func openSource(f *os.File, targets []string) (s *Source, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &Source{file: file, path: f.Name(), close: f.Close, rows: int(file.NumRows())}
+	s = &Source{file: file, path: f.Name(), close: f.Close, rows: int(file.NumRows()),
+		checked: map[[2]int]bool{}}
 	all := file.Root().Columns()
 	byName := map[string]*pq.Column{}
 	var names []string
@@ -148,12 +147,12 @@ func (s *Source) Read(ctx context.Context, from int, x, y []float64) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		g := s.segment((from + i) / segmentRows)
-		if g.err != nil {
-			return fmt.Errorf("parquet: %s: %w", s.path, g.err)
+		values, err := s.segment((from + i) / segmentRows)
+		if err != nil {
+			return fmt.Errorf("parquet: %s: %w", s.path, err)
 		}
-		for at := (from + i) % segmentRows; at < len(g.values)/width && i < n; at++ {
-			row := g.values[at*width : (at+1)*width]
+		for at := (from + i) % segmentRows; at < len(values)/width && i < n; at++ {
+			row := values[at*width : (at+1)*width]
 			copy(x[i*features:], row[:features])
 			copy(y[i*targets:], row[features:])
 			i++
@@ -162,24 +161,23 @@ func (s *Source) Read(ctx context.Context, from int, x, y []float64) error {
 	return nil
 }
 
-// segment is one of those that are held, or is read by the first who asks for it.
-func (s *Source) segment(number int) *segment {
+// segment is one of those that are held, or is read.
+func (s *Source) segment(number int) ([]float64, error) {
 	s.mu.Lock()
-	at := slices.IndexFunc(s.held, func(g *segment) bool { return g.number == number })
-	var g *segment
-	if at >= 0 {
-		g = s.held[at]
-		s.held = slices.Delete(s.held, at, at+1)
-	} else {
-		g = &segment{number: number}
+	defer s.mu.Unlock()
+	if at := slices.IndexFunc(s.held, func(g segment) bool { return g.number == number }); at >= 0 {
+		found := s.held[at]
+		s.held = append(slices.Delete(s.held, at, at+1), found)
+		return found.values, nil
 	}
-	s.held = append(s.held, g)
-	if len(s.held) > heldSegments {
+	values, err := s.decode(number*segmentRows, min((number+1)*segmentRows, s.rows))
+	if err != nil {
+		return nil, err
+	}
+	if s.held = append(s.held, segment{number, values}); len(s.held) > heldSegments {
 		s.held = slices.Delete(s.held, 0, 1)
 	}
-	s.mu.Unlock()
-	g.once.Do(func() { g.values, g.err = s.decode(number*segmentRows, min((number+1)*segmentRows, s.rows)) })
-	return g
+	return values, nil
 }
 
 // decode reads rows from one to before another, [rows, columns].
@@ -199,7 +197,7 @@ func (s *Source) decode(from, to int) (values []float64, err error) {
 			if first < to && end > from {
 				begin := max(from, first) - first
 				at := [2]int{i, column.Index()}
-				if _, done := s.checked.Load(at); !done {
+				if !s.checked[at] {
 					s.file.checkPages(i, column)
 					chunk := s.file.Metadata().RowGroups[i].Columns[column.Index()]
 					if at := chunk.OffsetIndexOffset; at != 0 { // the list of pages, by which a row is found
@@ -208,7 +206,7 @@ func (s *Source) decode(from, to int) (values []float64, err error) {
 						_, err := group.ColumnChunks()[column.Index()].OffsetIndex()
 						must(err == nil, "%v", err)
 					}
-					s.checked.Store(at, true)
+					s.checked[at] = true
 				}
 				if err := r.rows(group.ColumnChunks()[column.Index()], begin, min(to, end)-first-begin); err != nil {
 					return nil, fmt.Errorf("column %q: %w", column.Name(), err)
