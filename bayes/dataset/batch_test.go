@@ -92,24 +92,6 @@ func TestBatchOfAStepIsTheSame(t *testing.T) {
 	wg.Wait()
 }
 
-// TestEpochOrdersUniform: all 24 orders of 4 rows are equally frequent over epochs (wantUniform states the false-alarm
-// rate).
-func TestEpochOrdersUniform(t *testing.T) {
-	b := epochs(t, 4, 4, 0)
-	counts := map[[4]int32]int{}
-	for epoch := range 24000 {
-		counts[[4]int32(b.At(epoch).Rows)]++
-	}
-	if len(counts) != 24 {
-		t.Fatalf("there are %d orders of 4 rows, want 24", len(counts))
-	}
-	var list []int
-	for _, c := range counts {
-		list = append(list, c)
-	}
-	wantUniform(t, list)
-}
-
 func TestBatchErrors(t *testing.T) {
 	for _, tt := range []struct {
 		rows, size int

@@ -317,7 +317,7 @@ func decoded(r io.Reader, by encoding.Encoding) (*bufio.Reader, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the file: %w", err)
 		}
-		text = bufio.NewReaderSize(&unpacked{z, mostUnpacked}, size)
+		text = bufio.NewReaderSize(z, size)
 	}
 	start, _ = text.Peek(16)
 	for _, f := range forms {
@@ -337,26 +337,6 @@ func decoded(r io.Reader, by encoding.Encoding) (*bufio.Reader, error) {
 		text = bufio.NewReaderSize(wide.NewDecoder().Reader(text), size)
 	}
 	return text, nil
-}
-
-// mostUnpacked is the most text that is read of a compressed file, whose own size says nothing of it: a megabyte of
-// zeros in a thousandth.
-const mostUnpacked = 4 << 30
-
-// unpacked is the text of a compressed file, of which so many bytes may still come.
-type unpacked struct {
-	r    io.Reader
-	left int64
-}
-
-func (u *unpacked) Read(p []byte) (int, error) {
-	if u.left <= 0 {
-		return 0, fmt.Errorf("the compressed file has more than %d GiB of text: unpack it, if it is what you meant to "+
-			"read, or write it as Parquet", mostUnpacked>>30)
-	}
-	n, err := u.r.Read(p[:min(int64(len(p)), u.left)])
-	u.left -= int64(n)
-	return n, err
 }
 
 // commentLines passes over the lines at the beginning that start with #.

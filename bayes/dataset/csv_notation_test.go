@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"encoding/binary"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -16,24 +15,6 @@ func wide(text string, order binary.AppendByteOrder) string {
 		out = order.AppendUint16(out, unit)
 	}
 	return string(out)
-}
-
-// A compressed file that has too much text is an error before it fills the memory.
-func TestUnpackedEndless(t *testing.T) {
-	n, err := io.Copy(io.Discard, &unpacked{endless('\n'), 100})
-	if wantError(t, err, "more than 4 GiB", "unpack it"); n != 100 {
-		t.Errorf("%d bytes of a compressed file, of 100", n)
-	}
-}
-
-// endless gives one byte again and again.
-type endless byte
-
-func (e endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = byte(e)
-	}
-	return len(p), nil
 }
 
 // What may have been meant otherwise is said beside the table.

@@ -116,12 +116,3 @@ func TestWeightsOfZero(t *testing.T) {
 		t.Errorf("no weights: %v", err)
 	}
 }
-
-// Counts over exposures are numbers, also where there are two of them.
-func TestExposureOfFew(t *testing.T) {
-	d, err := ReadCSV(strings.NewReader("x,years,claims\n1,2,0\n2,1,1\n"),
-		CSVOptions{Task: TaskByTarget, Exposure: "years"})
-	if err != nil || d.Task != Regression {
-		t.Errorf("%v, %v", d, err)
-	}
-}

@@ -3,7 +3,6 @@ package dataset
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -132,17 +131,5 @@ func TestStringOfBadTable(t *testing.T) {
 	var none *Dataset
 	if got := fmt.Sprint(none); got != "<nil>" {
 		t.Errorf("a nil table is %q", got)
-	}
-	for _, name := range names() {
-		d, err := Load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(d.String(), "\n")
-		if len(lines) != 9 || slices.ContainsFunc(lines[1:], func(line string) bool {
-			return utf8.RuneCountInString(line) > lookWidth
-		}) {
-			t.Errorf("got\n%s", d)
-		}
 	}
 }

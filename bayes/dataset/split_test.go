@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // numbered is a regression set whose target and only feature are the row's number.
@@ -327,38 +326,6 @@ func TestSplitErrors(t *testing.T) {
 	d.Y = d.Y[:9]
 	_, err := d.Split(Fractions{Train: 1}, 0)
 	wantError(t, err, "[10, 1]", "[9]")
-}
-
-// TestSplitUniform: over seeds 0, 1, 2, ... each row is equally often the test part's. The seeds are fixed; of all ways
-// to choose them one in a million would fail a right program.
-func TestSplitUniform(t *testing.T) {
-	const n, draws = 20, 20000
-	counts := make([]int, n)
-	d := numbered(n)
-	for seed := range uint64(draws) {
-		parts, err := d.Split(Fractions{.75, .2, .05}, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		counts[int(parts.Test.Y[0])]++
-	}
-	wantUniform(t, counts)
-}
-
-// wantUniform is Pearson's chi-square test of independent draws on equal cells, at a false-alarm rate of 1e-6.
-func wantUniform(t *testing.T, counts []int) {
-	t.Helper()
-	total := 0
-	for _, c := range counts {
-		total += c
-	}
-	expected, chi2 := float64(total)/float64(len(counts)), 0.0
-	for _, c := range counts {
-		chi2 += (float64(c) - expected) * (float64(c) - expected) / expected
-	}
-	if limit := (distuv.ChiSquared{K: float64(len(counts) - 1)}).Quantile(1 - 1e-6); chi2 > limit {
-		t.Errorf("chi-square %.1f on %d cells exceeds %.1f: %v", chi2, len(counts), limit, counts)
-	}
 }
 
 func TestPublishedSplits(t *testing.T) {
