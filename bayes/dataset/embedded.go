@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bufio"
-	"cmp"
 	"compress/gzip"
 	"embed"
 	"fmt"
@@ -16,18 +15,22 @@ import (
 //go:embed data
 var files embed.FS
 
+// sources has a table of the files, where they are from and under which licence.
+//
+//go:embed data/SOURCES.md
+var sources string
+
 // entry describes an embedded set.
 type entry struct {
-	name, title     string
-	source, licence string
-	task            Task
-	rows            int
-	target          string   // if not the last column
-	ignore          []string // columns left out
-	categorical     []string // columns made one-hot; "?" is a category then
-	classes         []string // better names for the labels, in the order of their index
-	train           int      // rows of the official training part, the first ones
-	splits          splits
+	name, title string
+	task        Task
+	rows        int
+	target      string   // if not the last column
+	ignore      []string // columns left out
+	categorical []string // columns made one-hot; "?" is a category then
+	classes     []string // better names for the labels, in the order of their index
+	train       int      // rows of the official training part, the first ones
+	splits      splits
 }
 
 // splits are how many there are of each publication.
@@ -81,7 +84,10 @@ func (e *entry) load() (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Name, d.Title, d.Source, d.Licence = e.name, e.title, e.source, cmp.Or(e.licence, ccBy4)
+	d.Name, d.Title = e.name, e.title
+	_, line, _ := strings.Cut(sources, "\n| "+e.name+".csv.gz | ")
+	cells := strings.SplitN(line, " | ", 3)
+	d.Source, d.Licence = cells[0], cells[1]
 	if e.classes != nil {
 		d.Classes = slices.Clone(e.classes)
 	}

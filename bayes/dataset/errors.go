@@ -8,13 +8,8 @@ import (
 // NoColumnError is the error for a column that an option names and the table does not have.
 type NoColumnError struct {
 	Name string // as the option has it
-	err  error
+	error
 }
-
-func (e *NoColumnError) Error() string { return e.err.Error() }
-
-// Unwrap returns the error that names the option.
-func (e *NoColumnError) Unwrap() error { return e.err }
 
 // mostFaults is the number of faults that an error lists.
 const mostFaults = 10

@@ -29,8 +29,8 @@ type Scaler struct {
 // distance. The values of its points rise too.
 type Curve []struct{ Value, Score float64 }
 
-// At is the curve's score of a value.
-func (c Curve) At(v float64) float64 {
+// at is the curve's score of a value.
+func (c Curve) at(v float64) float64 {
 	first, last := c[0], c[len(c)-1]
 	span := last.Value - first.Value
 	switch i := sort.Search(len(c), func(i int) bool { return c[i].Value >= v }); {
@@ -136,7 +136,7 @@ func normalScores(sorted []float64) Curve {
 // at is value v of column j, standardised.
 func (s Scaler) at(j int, v float64) float64 {
 	if s.Curves != nil && len(s.Curves[j]) > 0 {
-		return s.Curves[j].At(v)
+		return s.Curves[j].at(v)
 	}
 	return (v - s.Mean[j]) / s.StdDev[j]
 }
