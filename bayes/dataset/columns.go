@@ -84,21 +84,20 @@ func (c *column) indexOf(text string) (at int, known bool) {
 
 // table collects the rows of a file.
 type table struct {
-	opts           CSVOptions
-	columns        []*column
-	targets        []*column
-	missing        map[string]bool // lower case
-	missingNumbers []float64       // the tokens that are numbers
-	everyText      bool            // columns of text are categorical
-	count          int             // rows of data in the file
-	rows           []int           // the number in the file of each row that is read
-	lines          []int           // and its line; nil of columns in memory
-	kept           []int           // the rows that have all values they need, as indices into rows
-	faults         []error         // of the header and the options
-	units          error           // row 0 is of units
-	short          error           // the first row with another number of fields
-	shorts         int             // and how many there are
-	notes          []string        // see Dataset.Notes
+	opts      CSVOptions
+	columns   []*column
+	targets   []*column
+	missing   map[string]bool // lower case
+	everyText bool            // columns of text are categorical
+	count     int             // rows of data in the file
+	rows      []int           // the number in the file of each row that is read
+	lines     []int           // and its line; nil of columns in memory
+	kept      []int           // the rows that have all values they need, as indices into rows
+	faults    []error         // of the header and the options
+	units     error           // row 0 is of units
+	short     error           // the first row with another number of fields
+	shorts    int             // and how many there are
+	notes     []string        // see Dataset.Notes
 }
 
 // newTable sets the columns' names and roles from the first record.
@@ -107,9 +106,6 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 	for _, token := range opts.MissingTokens {
 		token = strings.ToLower(strings.TrimSpace(token))
 		t.missing[token], t.missing[whole(token)] = true, true
-		if v, err := parseNumber(token); err == nil && !math.IsNaN(v) {
-			t.missingNumbers = append(t.missingNumbers, v)
-		}
 	}
 	if err := t.nameColumns(first); err != nil {
 		return nil, err

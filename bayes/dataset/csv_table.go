@@ -115,7 +115,7 @@ func (t *table) dataset() (*Dataset, error) {
 		}
 	}
 	t.encode(d)
-	if err := d.validateLabels(); err != nil {
+	if err := d.validateTask(); err != nil {
 		return nil, err
 	}
 	return d, d.validateNames()
@@ -135,20 +135,13 @@ func (t *table) lacks(row int) bool {
 	})
 }
 
-// isMissing says whether a field stands for a missing value: by its text or, in a column of numbers, by its number, so
-// that the token "-999" stands for "-999.0" too. What is a category or class of Like was no missing value there.
+// isMissing says whether a field stands for a missing value: the token "-999" stands for "-999.0" too. What is a category
+// or class of Like was no missing value there.
 func (t *table) isMissing(c *column, text string) bool {
 	if _, known := c.indexOf(text); known && t.opts.Like != nil {
 		return false
 	}
-	if t.missing[strings.ToLower(text)] || t.missing[whole(text)] {
-		return true
-	}
-	if c.role == categorical || len(t.missingNumbers) == 0 {
-		return false
-	}
-	v, err := parseNumber(text)
-	return err == nil && slices.Contains(t.missingNumbers, v)
+	return t.missing[strings.ToLower(text)] || t.missing[whole(text)]
 }
 
 // ifMissing returns NaN for a missing value, or an error if the column must be complete.
@@ -824,20 +817,4 @@ func (c *column) mean(width int) []float64 {
 		}
 	}
 	return mean
-}
-
-// validateLabels checks that the labels found fit the task.
-func (d *Dataset) validateLabels() error {
-	if d.Task == Regression {
-		return nil
-	}
-	if len(d.Classes) == 1 {
-		return fmt.Errorf("the target %q has a single value, %q, in all %d rows: there is nothing to classify",
-			d.Target, d.Classes[0], d.Rows())
-	}
-	if d.Task == BinaryClassification && len(d.Classes) > 2 {
-		return fmt.Errorf("the target %q has %d classes (%.200q): set CSVOptions.Task to Classification",
-			d.Target, len(d.Classes), fmt.Sprint(d.Classes))
-	}
-	return nil
 }

@@ -389,21 +389,17 @@ func (d *Dataset) validateTask() error {
 		return fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression",
 			d.Task, len(d.Targets), d.Targets)
 	}
-	switch c := len(d.Classes); d.Task {
-	case Regression:
-		if c != 0 {
-			return fmt.Errorf("the task is regression but there are %d classes: set Task, or Classes to nil", c)
-		}
-	case BinaryClassification:
-		if c != 2 {
-			return fmt.Errorf("binary classification needs 2 classes, got %d (%q)", c, d.Classes)
-		}
-	case Classification:
-		if c < 2 {
-			return fmt.Errorf("classification needs at least 2 classes, got %d (%q)", c, d.Classes)
-		}
-	default:
+	switch c := len(d.Classes); {
+	case d.Task < Regression || d.Task > Classification:
 		return fmt.Errorf("unknown task %v: take Regression, BinaryClassification or Classification", d.Task)
+	case d.Task == Regression && c != 0:
+		return fmt.Errorf("the task is regression but there are %d classes: set Task, or Classes to nil", c)
+	case d.Task != Regression && c < 2:
+		return fmt.Errorf("%v needs at least 2 classes, and target %q has %q: there is nothing to classify", d.Task,
+			d.Target, d.Classes)
+	case d.Task == BinaryClassification && c != 2:
+		return fmt.Errorf("binary classification needs 2 classes, and target %q has %d (%.200q): set "+
+			"CSVOptions.Task to Classification", d.Target, c, fmt.Sprint(d.Classes))
 	}
 	return nil
 }

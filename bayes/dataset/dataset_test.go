@@ -62,9 +62,9 @@ func TestValidate(t *testing.T) {
 		{"class not whole", func(d *Dataset) { d.Y[0] = .5 }, []string{"row 0", "0.5"}},
 		{"classes for a regression", func(d *Dataset) { d.Task = Regression }, []string{"regression", "2 classes"}},
 		{"three classes for binary", func(d *Dataset) { d.Classes = []string{"a", "b", "c"} },
-			[]string{"needs 2 classes", "got 3"}},
+			[]string{"needs 2 classes", "has 3"}},
 		{"one class", func(d *Dataset) { d.Task, d.Classes = Classification, []string{"a"} },
-			[]string{"at least 2 classes", "got 1"}},
+			[]string{"at least 2 classes", `["a"]`}},
 		{"unknown task", func(d *Dataset) { d.Task = 7 }, []string{"Task(7)"}},
 	}
 	for _, tt := range tests {

@@ -97,19 +97,10 @@ func (d *Dataset) joinedExtras(a, b *Dataset) {
 // validateExtras checks Weights, Exposure and Censored.
 func (d *Dataset) validateExtras() error {
 	n, _ := d.dims()
-	for _, list := range []struct {
-		name   string
-		has    bool
-		length int
-	}{
-		{"Weights", d.Weights != nil, len(d.Weights)},
-		{"Exposure", d.Exposure != nil, len(d.Exposure)},
-		{"Censored", d.Censored != nil, len(d.Censored)},
-	} {
-		if list.has && list.length != n {
-			return fmt.Errorf("there are %d rows, but %s has %d values: it has one for each row, or is nil", n, list.name,
-				list.length)
-		}
+	if d.Weights != nil && len(d.Weights) != n || d.Exposure != nil && len(d.Exposure) != n ||
+		d.Censored != nil && len(d.Censored) != n {
+		return fmt.Errorf("there are %d rows, but Weights has %d values, Exposure %d and Censored %d: each has one for each "+
+			"row, or is nil", n, len(d.Weights), len(d.Exposure), len(d.Censored))
 	}
 	for i, w := range d.Weights {
 		if !(w >= 0) || w > maxMagnitude {

@@ -90,7 +90,7 @@ func TestExtrasRefused(t *testing.T) {
 		"there are 2 targets": func(d *Dataset) {
 			d.Targets, d.Y, d.Censored = []string{"a", "b"}, make([]float64, 4), make([]bool, 2)
 		},
-		"Censored has 3 values": func(d *Dataset) { d.Censored = make([]bool, 3) },
+		"Censored 3: each": func(d *Dataset) { d.Censored = make([]bool, 3) },
 	} {
 		d := &Dataset{Features: []string{"x"}, Target: "y", X: mat.NewDense(2, 1, nil), Y: []float64{0, 1}}
 		change(d)

@@ -222,8 +222,7 @@ func (s Scaler) Apply(x mat.Matrix) (*mat.Dense, error) {
 
 // ApplyFlat standardises values, [M, d] row-major, into a new slice.
 func (s Scaler) ApplyFlat(values []float64) []float64 {
-	out := make([]float64, len(values))
-	copy(out, values)
+	out := slices.Clone(values)
 	s.applyTo(out)
 	return out
 }

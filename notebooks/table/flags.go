@@ -36,7 +36,7 @@ func (l *list) Set(text string) error {
 // flagNames are the flags for the options that errors of a file name, alone or with a value.
 var flagNames = map[string]string{
 	"MissingTokens": "-na", "Missing to MissingDropRow": "-missing drop", "Missing to MissingMean": "-missing mean",
-	"Task to Regression": "-task regression", "Task to Classification": "-task classification",
+	"Task": "-task", "Task to Regression": "-task regression", "Task to Classification": "-task classification",
 	"Task to BinaryClassification or Classification": "-task classification", "Classes": "-ordinal",
 	"Categorical": "-categories", "Ignore": "-ignore", "NoHeader": "-no-header", "Decimal": "-decimal",
 	"Encoding": "-encoding", "Delimiter": "-delimiter", "Targets": "-target", "Target": "-target", "Group": "-group",
