@@ -63,8 +63,11 @@ func (d *Dataset) gives(x []float64, name string, category bool, y []float64, ta
 	for _, ofY := range []func(float64) float64{number, math.Log} {
 		for _, ofX := range []func(float64) float64{number, math.Log} {
 			if slope, intercept, exact := line(x, y, ofX, ofY); exact {
-				return fmt.Sprintf("%s%q = %.5g %s%q %+.5g in all %d rows, up to rounding", log(ofY), target, slope, log(ofX),
-					name, intercept, len(y))
+				formula := fmt.Sprintf("%s%q = %.5g %s%q", log(ofY), target, slope, log(ofX), name)
+				if math.Abs(intercept) > 1e-3*stat.StdDev(y, nil) {
+					formula += fmt.Sprintf(" %+.5g", intercept)
+				}
+				return fmt.Sprintf("%s in all %d rows, up to rounding", formula, len(y))
 			}
 		}
 	}

@@ -89,11 +89,8 @@ func read(f *os.File, opts dataset.CSVOptions) (rows int, columns []dataset.Colu
 			notes = append(notes, fmt.Sprintf("the column %q is of durations or times of day, in seconds", name))
 		}
 		if column.Fault == nil {
-			for i, group := range file.RowGroups() {
-				file.checkPages(i, node)
-				if err := r.rows(group.ColumnChunks()[node.Index()], 0, int(group.NumRows())); err != nil {
-					return 0, nil, nil, fmt.Errorf("column %q: %w", name, err)
-				}
+			if err := r.all(file, node); err != nil {
+				return 0, nil, nil, fmt.Errorf("column %q: %w", name, err)
 			}
 			column.Numbers, column.Codes, column.Levels, column.Fault = r.numbers, r.codes, r.levels, r.rounded
 		}
@@ -128,6 +125,18 @@ type reader struct {
 	whole   bool
 	wrap    float64 // what is added to a negative number, of a type without a sign
 	rounded error   // of a whole number that float64 does not hold
+}
+
+// all appends all values of a column.
+func (r *reader) all(file *file, node *pq.Column) (err error) {
+	defer recovered(&err)
+	for i, group := range file.RowGroups() {
+		file.checkPages(i, node)
+		if err := r.rows(group.ColumnChunks()[node.Index()], 0, int(group.NumRows())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // typed takes what the column's type says of its values.
