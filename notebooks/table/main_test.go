@@ -501,7 +501,7 @@ func TestRefuses(t *testing.T) {
 		{"fit a.csv -order z", `no column "z"`},
 		{"fit gap.csv", "row 1 (line 3)"},
 		{"fit gap.csv", "set -missing drop or -missing mean, or mend"},
-		{"fit gap.csv -target x", "set -missing drop, or mend"},
+		{"fit gap.csv -target x", "set -missing drop, or leave"},
 		{"fit gap.csv -target x -missing mean", "set -missing drop, or leave the row out"},
 		{"fit comma.csv -target Weight,g -group z", `no column "z"`},
 		{"fit comma.csv -target Weight,g -ignore z", `no column "z"`},
