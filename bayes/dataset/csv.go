@@ -78,8 +78,8 @@ type CSVOptions struct {
 	// Dataset.Censored one that says whether the target was seen (1 or true) or is at least so much (0 or false).
 	Weight, Exposure, Event string
 	// MissingTokens are the texts that stand for a missing value; letter case does not matter. Default (nil): "", "NA",
-	// "?", "nan". A token that is a whole number stands for it with a point too: "-999" for "-999.0". A slice that is empty but not nil: no text stands for a missing value, and "NA", for instance, is a
-	// category of its own.
+	// "?", "nan". A token that is a whole number stands for it with a point too: "-999" for "-999.0". A slice that is
+	// empty but not nil: no text stands for a missing value, and "NA", for instance, is a category of its own.
 	MissingTokens []string
 	// Missing says what to do with a row that has a missing value. Default: MissingError.
 	Missing Missing

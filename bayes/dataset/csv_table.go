@@ -146,7 +146,8 @@ func (t *table) isMissing(c *column, text string) bool {
 
 // ifMissing returns NaN for a missing value, or an error if the column must be complete.
 func (t *table) ifMissing(c *column, text string) (float64, error) {
-	what, cure := "value", "set CSVOptions.Missing to MissingDropRow or CSVOptions.Missing to MissingMean, or mend the file"
+	what := "value"
+	cure := "set CSVOptions.Missing to MissingDropRow or CSVOptions.Missing to MissingMean, or mend the file"
 	switch {
 	case t.opts.Missing == MissingDropRow, t.opts.Missing == MissingMean && !c.target:
 		return math.NaN(), nil
