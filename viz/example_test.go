@@ -53,25 +53,3 @@ func ExampleNewLattice() {
 	// Output:
 	// 6 points, error: <nil>
 }
-
-func ExampleGrid() {
-	ess, err := viz.ESSCurve(viz.Series{Value: []float64{90, 70, 45, 95}}, viz.ESSOptions{Particles: 100})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	curves, err := viz.Traces([]viz.Trace{{Name: "loss", Series: viz.Series{Value: []float64{3, 2, 1.5, 1.4}}}},
-		viz.TraceOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	both, err := viz.Grid(viz.GridOptions{Columns: 2}, ess, curves)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(both.Show()) // in a notebook: the figure and <nil>
-	// Output:
-	// viz: this program does not run in a GoNB notebook: use Save("figure.png") or Save("figure.svg")
-}

@@ -17,47 +17,36 @@ var figuresFlag = flag.String("figures", "", "folder to write every figure of th
 
 // specimen is one figure over synthetic data and what must be seen of it.
 type specimen struct {
-	name    string
-	make    func() (*viz.Figure, error)
-	texts   []string // in the SVG
-	colours []uint32 // in the SVG
+	name  string
+	make  func() (*viz.Figure, error)
+	texts []string // in the SVG
 }
-
-const (
-	orange, skyBlue, green, blue, vermillion = 0xE69F00, 0x56B4E9, 0x009E73, 0x0072B2, 0xD55E00
-)
 
 func gallery() []specimen {
 	return []specimen{
 		{"band", band, []string{"Predictive mean", "mean", "±1 sd", "±2 sd", "±3 sd", "particles", "true function",
-			"training data", "position [m]", "force [N]"}, []uint32{blue, vermillion}},
+			"training data", "position [m]", "force [N]"}},
 		{"decision", decision, []string{"Predictive probability", "crescent", "moon", "level 0.5",
-			"predicted probability of class 1", "feature 1", "feature 2"}, []uint32{0x08457E, 0xA83F00}},
+			"predicted probability of class 1", "feature 1", "feature 2"}},
 		{"training", training, []string{"training loss", "running means of 36", "validation NLPD [nats per row]",
-			"best: ", "step", "greatest values are cut off"}, []uint32{blue, vermillion}},
+			"best: ", "step", "greatest values are cut off"}},
 		{"ess", ess, []string{"Effective sample size", "ESS", "unique ancestors", "J = 1000", "particles",
-			"step"}, []uint32{blue, orange}},
+			"step"}},
 		{"predicted", predicted, []string{"inside the 90 % interval", "outside", "predicted = true", "true target",
-			"predicted target"}, []uint32{blue, vermillion}},
-		{"predicted_long", predictedLong, []string{"intervals of 299 of the 45730 rows"}, []uint32{blue, vermillion}},
+			"predicted target"}},
+		{"predicted_long", predictedLong, []string{"intervals of 299 of the 45730 rows"}},
 		{"reliability", reliability, []string{"Reliability, ECE = 0.0", "accuracy", "gap to mean confidence",
-			"perfect calibration", "confidence", "rows"}, []uint32{vermillion}},
+			"perfect calibration", "confidence", "rows"}},
 		{"confusion", confusion, []string{"Confusion", "predicted class", "true class", "41", "7", "3.5",
-			"setosa", "versicolor, of the coast"},
-			nil},
-		{"bars", barsOfThree, []string{"mean squared error", "oak", "fir", "elm", "published", "not finite", "2.25"},
-			[]uint32{vermillion}},
-		{"calibration", calibration, []string{"nominal level", "observed coverage", "95 % of calibrated models, 308 rows"},
-			[]uint32{blue}},
+			"setosa", "versicolor, of the coast"}},
+		{"bars", barsOfThree, []string{"mean squared error", "oak", "fir", "elm", "published", "not finite", "2.25"}},
+		{"calibration", calibration, []string{"nominal level", "observed coverage", "95 % of calibrated models, 308 rows"}},
 		{"particles", particles, []string{"1000 particles, ESS", "50 % of the mass", "90 % of the mass", "99 % of the mass",
-			"coordinate 1"}, []uint32{0xD45D00}},
-		{"particles_many", particlesMany, []string{"100000 particles, of which 3000 are drawn"},
-			[]uint32{0xD45D00}},
-		{"traces_log", tracesLog, []string{"0.001", "1000", "method a", "method c", "seconds of a fit"},
-			[]uint32{blue, vermillion, green}},
-		{"grid_shared", gridShared, []string{"penalty", "naive", "heavy tails", "skewness", "passes"},
-			[]uint32{blue, vermillion}},
-		{"grid", gridOfFour, []string{"Predictive mean", "Effective sample size", "Calibration", "Training"}, []uint32{blue}},
+			"coordinate 1"}},
+		{"particles_many", particlesMany, []string{"100000 particles, of which 3000 are drawn"}},
+		{"traces_log", tracesLog, []string{"0.001", "1000", "method a", "method c", "seconds of a fit"}},
+		{"grid_shared", gridShared, []string{"penalty", "naive", "heavy tails", "skewness", "passes"}},
+		{"grid", gridOfFour, []string{"Predictive mean", "Effective sample size", "Calibration", "Training"}},
 	}
 }
 

@@ -208,7 +208,7 @@ func predictedVsTrue(truth, predicted, lower, upper []float64, frame Frame) (*Fi
 	p := &panel{title: frame.Title, axes: []*axes{a}}
 	p.note(droppedNote(dropped))
 	if every > 1 {
-		p.note(fmt.Sprintf("intervals of %d of the %d rows, the others faint", chosen, n))
+		p.note(fmt.Sprintf("intervals of %d of the %d rows, others faint", chosen, n))
 	}
 	corners := []float64{both.lo, both.hi}
 	diagonal := newLine(corners, corners, stroke(black, 1.2, dashed...))

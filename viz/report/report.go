@@ -178,7 +178,7 @@ func (r *Report) content(ctx context.Context, v Verdict) (c content, err error) 
 	if err := r.effects(ctx, &c); err != nil {
 		return c, err
 	}
-	if c.Worst, err = r.worst(p); err != nil {
+	if c.Worst, err = r.worst(ctx, p); err != nil {
 		return c, err
 	}
 	r.ran(&c)
@@ -332,18 +332,19 @@ func (r *Report) effects(ctx context.Context, c *content) error {
 }
 
 // worst are the rows whose targets have the lowest density.
-func (r *Report) worst(p bayes.Prediction) (all []worst, err error) {
+func (r *Report) worst(ctx context.Context, p bayes.Prediction) (all []worst, err error) {
 	logs, err := p.LogDensity(r.Rows.Y)
 	if err != nil {
 		return nil, err
 	}
 	order := make([]int, len(logs))
 	floats.ArgsortStable(slices.Clone(logs), order)
-	for _, i := range order[:min(len(order), worstRows)] {
+	order = order[:min(len(order), worstRows)]
+	for _, i := range order {
 		all = append(all, worst{Row: r.Rows.OriginalRow(i), LogDensity: fmt.Sprintf("%.2f", logs[i])})
 	}
 	if p.Task() == bayes.Regression {
-		return all, r.predicted(p, all, order)
+		return all, r.predicted(ctx, all, order)
 	}
 	probabilities, err := p.Probabilities()
 	if err != nil {
@@ -353,8 +354,8 @@ func (r *Report) worst(p bayes.Prediction) (all []worst, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for n := range all {
-		i, w := order[n], &all[n]
+	for n, i := range order {
+		w := &all[n]
 		truth, most := int(r.Rows.Y[i]), labels[i]
 		w.Target = r.Rows.Classes[truth]
 		w.Predicted = fmt.Sprintf("%s, with %.1f %%", r.Rows.Classes[most], 100*probabilities[i][most])
@@ -363,8 +364,19 @@ func (r *Report) worst(p bayes.Prediction) (all []worst, err error) {
 	return all, nil
 }
 
-// predicted fills in the targets of a regression and what is predicted for them, of the first rows in the order.
-func (r *Report) predicted(p bayes.Prediction, all []worst, order []int) error {
+// predicted fills in the targets of a regression and what is predicted for them, of the rows in this order.
+func (r *Report) predicted(ctx context.Context, all []worst, order []int) error {
+	rows, err := r.Rows.Subset(order) // intervals of all would take long
+	if err != nil {
+		return err
+	}
+	p, err := r.Posterior.Predict(ctx, rows.X)
+	if err != nil {
+		return err
+	}
+	if p, err = p.OfRows(rows); err != nil {
+		return err
+	}
 	mean, err := p.Mean()
 	if err != nil {
 		return err
@@ -378,16 +390,16 @@ func (r *Report) predicted(p bayes.Prediction, all []worst, order []int) error {
 		return err
 	}
 	for n := range all {
-		i, w := order[n], &all[n]
+		w := &all[n]
 		for k := range p.Columns() {
-			at := i*p.Columns() + k
+			at := n*p.Columns() + k
 			if k > 0 {
 				w.Target, w.Predicted, w.Interval = w.Target+", ", w.Predicted+", ", w.Interval+", "
 			}
-			if r.Rows.Censored != nil && r.Rows.Censored[i] {
+			if rows.Censored != nil && rows.Censored[n] {
 				w.Target += "above "
 			}
-			w.Target += number(r.Rows.Y[at], stdDev[at])
+			w.Target += number(rows.Y[at], stdDev[at])
 			w.Predicted += number(mean[at], stdDev[at])
 			w.Interval += number(lower[at], stdDev[at]) + " to " + number(upper[at], stdDev[at])
 		}
