@@ -2,23 +2,11 @@ package metric
 
 import "gobnn/bayes"
 
-// Batch is a batch with exported fields.
-type Batch struct {
-	Prediction bayes.Prediction
-	Y          []float64
-}
-
-// Evaluate gives batches to measures.
-func Evaluate(batches func(yield func(Batch, error) bool), measures ...*measure) (Table, error) {
-	return evaluate(func(yield func(batch, error) bool) {
-		batches(func(b Batch, err error) bool { return yield(batch{b.Prediction, b.Y}, err) })
-	}, measures...)
-}
-
 var (
 	ScoredDraws = &scoredDraws
 	Usual       = usual
-	NewRMSE     = newRMSE
+	Add         = add
+	TableOf     = table
 	NewROC      = newROC
 )
 

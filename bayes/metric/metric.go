@@ -2,7 +2,6 @@ package metric
 
 import (
 	"fmt"
-	"iter"
 	"math"
 
 	"gobnn/bayes"
@@ -97,25 +96,8 @@ func add(p bayes.Prediction, y []float64, metrics []*measure) error {
 	return nil
 }
 
-// batch is a prediction of some rows and their targets, in its units or as indices of classes.
-type batch struct {
-	prediction bayes.Prediction
-	y          []float64 // [Rows, Targets]
-}
-
-// evaluate feeds batches to metrics, which share what they compute for each row, and returns their estimates in the
-// given order. It stops at the first error, including one that the sequence yields, and names the batch.
-func evaluate(batches iter.Seq2[batch, error], metrics ...*measure) (Table, error) {
-	number := 0
-	for batch, err := range batches {
-		if err == nil {
-			err = add(batch.prediction, batch.y, metrics)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("batch %d: %w", number, err)
-		}
-		number++
-	}
+// table is the metrics' estimates, in the given order.
+func table(metrics []*measure) (Table, error) {
 	table := make(Table, len(metrics))
 	for i, m := range metrics {
 		estimate, err := m.estimate()

@@ -1,8 +1,6 @@
 package metric_test
 
 import (
-	"errors"
-	"iter"
 	"math"
 	"strings"
 	"testing"
@@ -21,24 +19,6 @@ func rowsOf(p bayes.Prediction, from, to int) bayes.Prediction {
 	return part
 }
 
-// batches cuts a prediction into batches of the given numbers of rows; the last takes what is left.
-func batches(p bayes.Prediction, y []float64, sizes ...int) iter.Seq2[metric.Batch, error] {
-	return func(yield func(metric.Batch, error) bool) {
-		from := 0
-		for i := 0; from < p.Rows; i++ {
-			to := p.Rows
-			if i < len(sizes) {
-				to = from + sizes[i]
-			}
-			part := rowsOf(p, from, to)
-			if !yield(metric.Batch{Prediction: part, Y: y[from:to]}, nil) {
-				return
-			}
-			from = to
-		}
-	}
-}
-
 func TestBatchingDoesNotMatter(t *testing.T) {
 	for _, w := range []world{{seed: 1, rows: 50, unequal: true}, {seed: 2, rows: 50, classes: 4, unequal: true}} {
 		p, y := draw(w, 70, 0)
@@ -47,7 +27,18 @@ func TestBatchingDoesNotMatter(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, sizes := range [][]int{{1, 2, 3}, {49}, {10, 10, 10, 10, 10}} {
-			parts, err := metric.Evaluate(batches(p, y, sizes...), metric.Usual(p.Task(), p.Columns(), false)...)
+			metrics, from := metric.Usual(p.Task(), p.Columns(), false), 0
+			for _, size := range append(sizes, p.Rows) { // the last takes what is left
+				to := min(from+size, p.Rows)
+				if from == to {
+					break
+				}
+				if err := metric.Add(rowsOf(p, from, to), y[from:to], metrics); err != nil {
+					t.Fatal(err)
+				}
+				from = to
+			}
+			parts, err := metric.TableOf(metrics)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,16 +178,6 @@ func TestErrors(t *testing.T) {
 	c := classification([]float64{0.5, 0.5}, []float64{0.1, 0.9})
 	y := []float64{0, 1}
 	broken := regression([]float64{0.5, 0.5}, 1, []float64{1, math.NaN()}, []float64{math.Inf(1), 4})
-	failure := errors.New("the disk is gone")
-	failing := func(yield func(metric.Batch, error) bool) {
-		if yield(metric.Batch{Prediction: r, Y: y}, nil) {
-			yield(metric.Batch{}, failure)
-		}
-	}
-	_, sequence := metric.Evaluate(failing, metric.NewRMSE())
-	if !errors.Is(sequence, failure) {
-		t.Errorf("error %v does not wrap that of the sequence", sequence)
-	}
 	only := func(_ any, err error) error { return err }
 	for _, c := range []struct {
 		err  error
@@ -209,7 +190,6 @@ func TestErrors(t *testing.T) {
 		{only(metric.CalibrationCurve(c, y)), "coverage 5% is for regression"},
 		{only(metric.RMSE(c, y)), "RMSE is for regression"},
 		{only(metric.Accuracy(r, y)), "accuracy is for classification"},
-		{sequence, "batch 1: the disk is gone"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("error %v, want %q in it", c.err, c.want)

@@ -42,8 +42,11 @@ func usual(task bayes.Task, targets int, censored bool) []*measure {
 // coverage, and of several targets NLPD alone: take the others of each by [bayes.Prediction.Of]. For a
 // classification they are NLPD, accuracy, ECE and Brier score. [CalibrationCurve] has the coverage at other levels.
 func Scores(p bayes.Prediction, y []float64) (Table, error) {
-	return evaluate(func(yield func(batch, error) bool) { yield(batch{p, y}, nil) },
-		usual(p.Task(), p.Columns(), p.Censored != nil)...)
+	metrics := usual(p.Task(), p.Columns(), p.Censored != nil)
+	if err := add(p, y, metrics); err != nil {
+		return nil, err
+	}
+	return table(metrics)
 }
 
 // scoreRows is the number of rows in one prediction, so that memory does not grow with the data.
@@ -69,34 +72,28 @@ func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) 
 	if err := data.SameOrder(origin.FeatureNames, origin.TargetNames, origin.Classes); err != nil {
 		return nil, fmt.Errorf("metric: %w", err)
 	}
-	batches := func(yield func(batch, error) bool) {
-		from := 0
-		for p, err := range posterior.PredictBatches(ctx, data.X, scoreRows) {
-			b := batch{prediction: p}
-			if err == nil {
-				b, err = batchOf(p, data, from)
-			}
-			if !yield(b, err) {
-				return
-			}
-			from += p.Rows
+	metrics, from := usual(data.Task, len(data.TargetNames()), data.Censored != nil), 0
+	for p, err := range posterior.PredictBatches(ctx, data.X, scoreRows) {
+		if err != nil {
+			return nil, fmt.Errorf("metric: rows from %d on: %w", from, err)
 		}
+		var places []int
+		for i := range p.Rows {
+			places = append(places, from+i)
+		}
+		rows, err := data.Subset(places)
+		if err != nil {
+			return nil, fmt.Errorf("metric: %w", err)
+		}
+		if p, err = p.OfRows(rows); err != nil {
+			return nil, fmt.Errorf("metric: %w", err)
+		}
+		if err := add(p, rows.Y, metrics); err != nil {
+			return nil, fmt.Errorf("metric: rows from %d on: %w", from, err)
+		}
+		from += p.Rows
 	}
-	return evaluate(batches, usual(data.Task, len(data.TargetNames()), data.Censored != nil)...)
-}
-
-// batchOf is a prediction of the rows of a data set from one on.
-func batchOf(p bayes.Prediction, data *dataset.Dataset, from int) (batch, error) {
-	places := make([]int, p.Rows)
-	for i := range places {
-		places[i] = from + i
-	}
-	rows, err := data.Subset(places)
-	if err != nil {
-		return batch{}, err
-	}
-	p, err = p.OfRows(rows)
-	return batch{p, rows.Y}, err
+	return table(metrics)
 }
 
 // String is the table as aligned text: one line for each score, with its Monte Carlo and its sampling standard error.
