@@ -29,21 +29,16 @@ func someRows(d *dataset.Dataset, times int, rows ...int) *dataset.Dataset {
 	return &some
 }
 
-// dense is G kron A of a block in the order of a layer's weights, row by row, and its biases, where they are
-// stochastic.
-func denseOf(f kroneckerFactor) (coordinates []int, product *mat.Dense) {
+// dense is G kron A of a block in the order of a layer's weights, row by row, and its biases.
+func denseOf(b block) (coordinates []int, product *mat.Dense) {
 	var p mat.Dense
-	p.Kronecker(f.Outputs, f.Inputs)
-	inputs := f.In
-	if f.Biases >= 0 {
-		inputs--
-	}
-	for k := range f.Out * f.In {
-		o, i := k/f.In, k%f.In
-		if i < inputs {
-			coordinates = append(coordinates, f.Weights+o*inputs+i)
+	p.Kronecker(b.outputs, b.inputs)
+	weights := b.in - 1
+	for k := range b.out * b.in {
+		if o, i := k/b.in, k%b.in; i < weights {
+			coordinates = append(coordinates, b.from+o*weights+i)
 		} else {
-			coordinates = append(coordinates, f.Biases+o)
+			coordinates = append(coordinates, b.from+b.out*weights+o)
 		}
 	}
 	return coordinates, &p
@@ -60,7 +55,7 @@ func TestKroneckerFactors(t *testing.T) {
 		stochastic bayes.Partition
 	}{
 		{"Gaussian, noise learnt, middle layer", fittest.Data(150), bayes.Gaussian{StdDev: .5, Learn: true}, bayes.Layers(2)},
-		{"Bernoulli, weights here, biases there", classes(150, 2), bayes.Bernoulli{}, bayes.Weights(1).And(bayes.Biases(2))},
+		{"Bernoulli, two layers", classes(150, 2), bayes.Bernoulli{}, bayes.Layers(1, 3)},
 		{"Categorical, all", classes(150, 3), bayes.Categorical{}, bayes.All()},
 		{"Ordinal, all", classes(150, 3), bayes.Ordinal{}, bayes.All()},
 		{"heteroscedastic, all", fittest.Data(150), bayes.Heteroscedastic{StdDev: .5}, bayes.All()},
@@ -73,7 +68,7 @@ func TestKroneckerFactors(t *testing.T) {
 			j, _ := fittest.Job(t, model, Laplace{Structure: KroneckerPrecision}, dataset.Parts{Train: c.data},
 				run.Settings{Engine: computetest.Go(t), DType: compute.Float64})
 			phi, psi := wavy(j.Bound.D, 2), wavy(j.Bound.W, 3)
-			on := func(data *dataset.Dataset) []kroneckerFactor {
+			on := func(data *dataset.Dataset) []block {
 				j.Parts.Train = data
 				of, err := rowsOf(j)
 				if err != nil {
@@ -87,10 +82,10 @@ func TestKroneckerFactors(t *testing.T) {
 			}
 			of := []int{0, 1, 4}
 			all := on(someRows(c.data, 50, of...))
-			sums := make([]kroneckerFactor, len(all))
+			sums := make([]block, len(all))
 			for i, f := range all {
 				sums[i] = f
-				sums[i].Inputs, sums[i].Outputs = mat.NewSymDense(f.In, nil), mat.NewSymDense(f.Out, nil)
+				sums[i].inputs, sums[i].outputs = mat.NewSymDense(f.in, nil), mat.NewSymDense(f.out, nil)
 			}
 			d := j.Bound.D
 			for _, row := range of {
@@ -101,8 +96,8 @@ func TestKroneckerFactors(t *testing.T) {
 				}
 				blocks := 0
 				for i, f := range one {
-					sums[i].Inputs.AddSym(sums[i].Inputs, f.Inputs)
-					sums[i].Outputs.AddSym(sums[i].Outputs, f.Outputs)
+					sums[i].inputs.AddSym(sums[i].inputs, f.inputs)
+					sums[i].outputs.AddSym(sums[i].outputs, f.outputs)
 					coordinates, product := denseOf(f)
 					blocks += len(coordinates)
 					var got, want []float64
@@ -110,7 +105,7 @@ func TestKroneckerFactors(t *testing.T) {
 						for b, to := range coordinates {
 							v := product.At(a, b)
 							if a == b {
-								v += f.Precision
+								v += f.precision
 							}
 							got, want = append(got, v), append(want, flat[at*d+to])
 						}
@@ -122,10 +117,10 @@ func TestKroneckerFactors(t *testing.T) {
 				}
 			}
 			for i, f := range all {
-				sums[i].Inputs.ScaleSym(1./3, sums[i].Inputs)
-				sums[i].Outputs.ScaleSym(50, sums[i].Outputs)
-				computetest.Near(t, "A of all rows", entries(f.Inputs), entries(sums[i].Inputs), 1e-10)
-				computetest.Near(t, "G of all rows", entries(f.Outputs), entries(sums[i].Outputs), 1e-10)
+				sums[i].inputs.ScaleSym(1./3, sums[i].inputs)
+				sums[i].outputs.ScaleSym(50, sums[i].outputs)
+				computetest.Near(t, "A of all rows", entries(f.inputs), entries(sums[i].inputs), 1e-10)
+				computetest.Near(t, "G of all rows", entries(f.outputs), entries(sums[i].outputs), 1e-10)
 			}
 		})
 	}
@@ -137,12 +132,12 @@ func entries(m mat.Symmetric) []float64 { return mat.DenseCopyOf(m).RawMatrix().
 // Draws have the covariance (G kron A + I/s^2)^-1, in two blocks that are independent: every entry within 5 standard
 // errors.
 func TestKroneckerSampler(t *testing.T) {
-	factors := []kroneckerFactor{
-		{Out: 3, In: 3, Weights: 4, Biases: 1, Precision: 2,
-			Inputs:  mat.NewSymDense(3, []float64{2, .5, -.3, .5, 1, .2, -.3, .2, .8}),
-			Outputs: mat.NewSymDense(3, []float64{5, 3, -1, 3, 4, .5, -1, .5, 2})},
-		{Out: 1, In: 1, Weights: -1, Biases: 0, Precision: .5, Inputs: mat.NewSymDense(1, []float64{1}),
-			Outputs: mat.NewSymDense(1, []float64{3})},
+	factors := []block{
+		{out: 3, in: 3, from: 1, precision: 2,
+			inputs:  mat.NewSymDense(3, []float64{2, .5, -.3, .5, 1, .2, -.3, .2, .8}),
+			outputs: mat.NewSymDense(3, []float64{5, 3, -1, 3, 4, .5, -1, .5, 2})},
+		{out: 1, in: 1, from: 0, precision: .5, inputs: mat.NewSymDense(1, []float64{1}),
+			outputs: mat.NewSymDense(1, []float64{3})},
 	}
 	precision := mat.NewSymDense(10, nil)
 	for _, f := range factors {
@@ -151,7 +146,7 @@ func TestKroneckerSampler(t *testing.T) {
 			for b, to := range coordinates {
 				precision.SetSym(at, to, product.At(a, b))
 			}
-			precision.SetSym(at, at, product.At(a, a)+f.Precision)
+			precision.SetSym(at, at, product.At(a, a)+f.precision)
 		}
 	}
 	draw, err := kroneckerSampler(factors)
@@ -193,9 +188,9 @@ func TestKroneckerOfTargets(t *testing.T) {
 	for n := range 4 {
 		inputs.SymRankOne(inputs, 1./4, mat.NewVecDense(3, []float64{x[2*n], x[2*n+1], 1}))
 	}
-	computetest.Near(t, "G", entries(f.Outputs), entries(outputs), 1e-9)
-	computetest.Near(t, "A", entries(f.Inputs), entries(inputs), 1e-9)
-	if f.Precision != .25 {
-		t.Errorf("the prior's precision is %v, want .25", f.Precision)
+	computetest.Near(t, "G", entries(f.outputs), entries(outputs), 1e-9)
+	computetest.Near(t, "A", entries(f.inputs), entries(inputs), 1e-9)
+	if f.precision != .25 {
+		t.Errorf("the prior's precision is %v, want .25", f.precision)
 	}
 }

@@ -47,6 +47,8 @@ func TestRefusedSettings(t *testing.T) {
 		{small, VI{InitialStdDev: -1}, []string{"VI.InitialStdDev is -1"}},
 		{small, VI{Training: decays}, []string{"WeightDecay is 0.1", "sigma"}},
 		{small, Laplace{Structure: "kfac"}, []string{"kfac", `"kronecker"`}},
+		{with(bayes.Gaussian{}, nil, bayes.Biases(1)), Laplace{Structure: KroneckerPrecision},
+			[]string{"layer1/biases", "the others of its layer are shared"}},
 		{small, Laplace{Structure: lastLayerPrecision}, []string{"last layer", `"full"`}},
 		{with(bayes.Gaussian{}, bayes.Laplace{}, bayes.Layers(2)), Laplace{}, []string{"bayes.Laplace"}},
 		{with(bayes.Gaussian{Learn: true}, nil, bayes.Names("noise/log_scale")), Laplace{}, []string{"noise/log_scale"}},
