@@ -5,11 +5,8 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/dataset/mnist"
-	"gobnn/bayes/fit"
 	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
@@ -55,38 +52,4 @@ func benchmarkMove(b *testing.B, engine *compute.Engine) {
 func network(hidden ...int) bayes.Model {
 	return bayes.Model{Network: nn.MLP{Hidden: hidden, Activation: nn.Tanh},
 		Likelihood: bayes.Gaussian{StdDev: noiseStdDev}, Stochastic: bayes.All()}
-}
-
-// BenchmarkDigits is one move of 4 chains on the 10000 rows of MNIST's test part, n = 100 and M = 10: of a net of 20
-// units, and of its last layer alone.
-func BenchmarkDigits(b *testing.B) { computetest.Bench(b, benchmarkDigits) }
-
-func benchmarkDigits(b *testing.B, engine *compute.Engine) {
-	data, err := mnist.Test()
-	if err != nil {
-		b.Fatal(err)
-	}
-	moves := 100
-	if testing.Short() {
-		moves = 2
-	}
-	for _, part := range computetest.Cases([]struct {
-		name       string
-		stochastic bayes.Partition
-	}{{"last layer", bayes.Layers(2)}, {"all layers", bayes.All()}}...) {
-		model := bayes.Model{Network: nn.MLP{Hidden: []int{20}, Activation: nn.ReLU}, Likelihood: bayes.Categorical{},
-			Stochastic: part.stochastic, Scaling: bayes.Scaling{KeepFeatures: true}}
-		settings := run.Settings{Engine: engine, Seed: 1}
-		mode := fitted(b, model, baseline.MAP{Training: baseline.Training{Epochs: 1}}, data, settings)
-		for _, proposal := range computetest.Cases(RandomWalk, Langevin) {
-			b.Run(part.name+", "+string(proposal), func(b *testing.B) {
-				sampler := Metropolis{Sampling: Sampling{Draws: 1, Thin: moves, WarmUp: 2}, Target: TargetExpected{},
-					BatchSize: 100, Batches: 10, StepSize: .01, Proposal: proposal}
-				for b.Loop() {
-					r := fitted(b, bayes.Model{}, fit.From{Trained: mode.Posterior, Method: sampler}, data, settings)
-					b.ReportMetric(r.chains.Sampling.Seconds()*1e3/float64(moves), "ms/move")
-				}
-			})
-		}
-	}
 }

@@ -42,7 +42,7 @@ func (d *Data) MiniBatches(of FromMiniBatches, size, batches int) (density.Probl
 			likelihood: likelihood, points: points, rows: rows, size: size, batches: batches, data: data,
 		}
 	}
-	return d.keyed(problem, "mini-batches", likelihood.Plan, points, rows, size, batches), nil
+	return problem.Keyed("pbnn", d.Bound.ProgramKey(), "mini-batches", likelihood.Plan, points, rows, size, batches), nil
 }
 
 // AllRows is the problem of sampling a target by all rows.
@@ -67,7 +67,7 @@ func (d *Data) AllRows(of Target) (density.Problem, error) {
 	problem.Target = func(data compute.Nodes, _ []*graph.Node) density.Target {
 		return density.At(tempered, data["psi"], density.Batch{Features: data["features"], Y: data["y"]})
 	}
-	return d.keyed(problem, "all rows", likelihood.Plan, points), nil
+	return problem.Keyed("pbnn", d.Bound.ProgramKey(), "all rows", likelihood.Plan, points), nil
 }
 
 // tensors returns the standardised rows, x [N, d] and y [N], and psi [W], nil if nothing is shared.
@@ -91,9 +91,4 @@ func (d *Data) problem(
 		Name: fmt.Sprintf("%s of the model %s", of, model), Dim: d.Bound.D, Data: data,
 		Initial: d.Bound.SamplePrior, Climb: &density.Climb{},
 	}, density.Likelihood{Model: d.Bound, Plan: plan}, nil
-}
-
-// keyed is a problem with the key of its programs: the model, and what else its target is built on.
-func (d *Data) keyed(problem density.Problem, parts ...any) density.Problem {
-	return problem.Keyed("pbnn", d.Bound.ProgramKey(), parts)
 }

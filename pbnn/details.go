@@ -95,11 +95,3 @@ func explain(err error, sampler Sampler, rows int) error {
 		"all proposals; at this step size, %.3g, it would be about %g with %s: %w", stuck.Noise, stuck.StepSize,
 		acceptableNoise, larger, err)
 }
-
-// approximation says what the draws are from if it is not the target, as far as their kernel does not (mcmc.Traits).
-func approximation(s Sampler) string {
-	if m, ok := penalised(s); ok && m.Rule == Naive {
-		return "wider than the target, by the noise of the mini-batches: the rule is " + string(Naive)
-	}
-	return ""
-}

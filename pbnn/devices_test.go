@@ -28,7 +28,7 @@ func sameOnDevices(t *testing.T, samplers ...Sampler) {
 		method, s := with(Sampling{Chains: 4, Draws: 5, WarmUp: 2}, sampler), short(t)
 		all := func() []float64 {
 			r := fitted(t, line, method, fittest.Data(30), s)
-			numbers := append(r.flat(t), r.Noise, r.Passes, r.RowsPerStep)
+			numbers := append(fittest.Numbers(t, r.Posterior), r.Noise, r.Passes, r.RowsPerStep)
 			for _, chain := range r.chains.Stats {
 				numbers = append(numbers, float64(chain.Accepted))
 			}

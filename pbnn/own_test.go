@@ -44,7 +44,7 @@ func TestOwnTarget(t *testing.T) {
 			if accepted := r.chains.Stats[0].Accepted; accepted == 0 || accepted == 20 {
 				t.Errorf("%T: accepted %d of 20", sampler, accepted)
 			}
-			draws = append(draws, r.flat(t))
+			draws = append(draws, fittest.Numbers(t, r.Posterior))
 		}
 		computetest.Near(t, c.own.Title(), draws[0], draws[1], 0)
 	}

@@ -92,7 +92,10 @@ func Run(ctx context.Context, j *fit.Job, s Sampler, of Target) (*fit.Result, er
 		return nil, err
 	}
 	rows := j.Rows()
-	stage.LikelihoodPower, stage.Approximation = of.EffectivePoints(rows)/float64(rows), approximation(s)
+	stage.LikelihoodPower = of.EffectivePoints(rows) / float64(rows)
+	if m, ok := penalised(s); ok && m.Rule == Naive {
+		stage.Approximation = "wider than the target, by the noise of the mini-batches: the rule is " + string(Naive)
+	}
 	result, err := j.RunStage(ctx, stage)
 	if result == nil {
 		return nil, explain(err, s, rows)

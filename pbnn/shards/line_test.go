@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/fit/fittest"
@@ -33,14 +32,4 @@ func over(t testing.TB, model bayes.Model, m pbnn.Metropolis, shards []Shard, s 
 		return nil, err
 	}
 	return &result{r, fit.Details[*pbnn.Details](r), fit.Details[*mcmc.Details](r)}, err
-}
-
-// flat are a result's draws.
-func (r *result) flat(t testing.TB) []float64 {
-	t.Helper()
-	values, err := compute.Float64s(r.chains.Draws.Tensor())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return values
 }

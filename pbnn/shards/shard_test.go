@@ -176,7 +176,7 @@ func TestShardsInProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(got.flat(t), want.flat(t)) {
+	if !slices.Equal(fittest.Numbers(t, got.Posterior), fittest.Numbers(t, want.Posterior)) {
 		t.Error("the draws over processes differ from those in one")
 	}
 
@@ -215,7 +215,7 @@ func TestShardsInProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(resumed.flat(t), want.flat(t)) {
+	if !slices.Equal(fittest.Numbers(t, resumed.Posterior), fittest.Numbers(t, want.Posterior)) {
 		t.Error("the resumed draws differ")
 	}
 }
