@@ -39,13 +39,6 @@ func (s DrawScore) Mean() float64 { return stat.Mean(s.Values, nil) }
 // StdDev is the standard deviation of the scores of the draws; NaN for a single draw.
 func (s DrawScore) StdDev() float64 { return stat.StdDev(s.Values, nil) }
 
-// interval is the central interval that holds the given share of the draws' scores, strictly between 0 and 1.
-func (s DrawScore) interval(level float64) (low, high float64) {
-	sorted := slices.Sorted(slices.Values(s.Values))
-	at := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, sorted, nil) }
-	return at((1 - level) / 2), at((1 + level) / 2)
-}
-
 // ScoreDraws scores 100 draws, resampled by their weights with the given seed, one by one. y are the rows' targets,
 // [Rows, Targets], or their classes. For a classification the scores are accuracy, NLPD, and AUC, F1, precision, recall
 // and specificity of class 0, as the authors of PMCnet take it. With more than two classes these last five are means
@@ -128,16 +121,17 @@ func ROCEnvelope(p bayes.Prediction, y []float64, points int) (Envelope, error) 
 		e.Bands = append(e.Bands, Band{Level: level})
 	}
 	for g := range points {
-		at := DrawScore{}
+		var at []float64
 		rate := float64(g) / float64(points-1)
 		for _, j := range draws {
-			at.Values = append(at.Values, curves[j].At(rate))
+			at = append(at, curves[j].At(rate))
 		}
-		e.FalsePositive, e.Mean = append(e.FalsePositive, rate), append(e.Mean, at.Mean())
+		e.FalsePositive, e.Mean = append(e.FalsePositive, rate), append(e.Mean, stat.Mean(at, nil))
+		slices.Sort(at)
 		for i := range e.Bands {
 			b := &e.Bands[i]
-			low, high := at.interval(b.Level)
-			b.Low, b.High = append(b.Low, low), append(b.High, high)
+			b.Low = append(b.Low, stat.Quantile((1-b.Level)/2, stat.LinInterp, at, nil))
+			b.High = append(b.High, stat.Quantile((1+b.Level)/2, stat.LinInterp, at, nil))
 		}
 	}
 	return e, nil

@@ -32,8 +32,13 @@ type ensemble struct {
 }
 
 func newEnsemble(p bayes.Prediction) *ensemble {
-	e := &ensemble{classCount: p.Classes()}
-	e.readScales(p)
+	e := &ensemble{classCount: p.Classes(), targets: p.Columns(), discrete: bayes.IsCounted(p.Likelihood)}
+	e.center, _ = p.Scale(0)
+	for k := range e.targets {
+		_, stdDev := p.Scale(k)
+		e.scales = append(e.scales, stdDev)
+		e.logScale += math.Log(stdDev)
+	}
 	total := floats.Sum(p.Weights)
 	for j, w := range p.Weights {
 		if w == 0 {
@@ -56,20 +61,6 @@ func newEnsemble(p bayes.Prediction) *ensemble {
 		e.replicates = groups
 	}
 	return e
-}
-
-// readScales reads the units of the targets.
-func (e *ensemble) readScales(p bayes.Prediction) {
-	e.targets = p.Columns()
-	e.discrete = bayes.IsCounted(p.Likelihood)
-	for k := range e.targets {
-		mean, stdDev := p.Scale(k)
-		if k == 0 {
-			e.center = mean
-		}
-		e.scales = append(e.scales, stdDev)
-		e.logScale += math.Log(stdDev)
-	}
 }
 
 // withAndWithout turns sums over each group, [G], into the weighted mean over all particles and the means without each

@@ -19,12 +19,9 @@ type Estimate struct {
 
 // String is "0.112 ± 0.003": the value and its Monte Carlo standard error, which is rounded to one significant digit,
 // or two if the first is a 1; the value has as many decimals.
-func (e Estimate) String() string { return plusMinus(e.Value, e.StdErr) }
-
-// maxDecimals is the most decimals that are printed, however small the standard error.
-const maxDecimals = 6
-
-func plusMinus(value, se float64) string {
+func (e Estimate) String() string {
+	const maxDecimals = 6 // that are printed, however small the standard error
+	value, se := e.Value, e.StdErr
 	if !(se > 0) || math.IsInf(se, 1) { // 0, NaN or infinite
 		return fmt.Sprintf("%.4g ± %g", value, se)
 	}

@@ -196,17 +196,3 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkScores(b *testing.B) {
-	for name, w := range map[string]world{"regression": {seed: 1, rows: 1000},
-		"10 classes": {seed: 1, rows: 1000, classes: 10}} {
-		p, y := draw(w, 1000, 0)
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := metric.Scores(p, y); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
