@@ -48,7 +48,7 @@ func TestPrecision(t *testing.T) {
 			j, m := fittest.Job(t, model, Laplace{Structure: c.structure}, dataset.Parts{Train: c.data},
 				run.Settings{Engine: computetest.Go(t), DType: compute.Float64})
 			phi, psi := wavy(j.Bound.D, 2), wavy(j.Bound.W, 3)
-			got, err := m.precision(t.Context(), j, phi, psi)
+			got, err := m.precision(t.Context(), computetest.Must(rowsOf(j)), phi, psi)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -160,8 +160,8 @@ func (b block) eigen() (left, right *mat.Dense, values []float64, err error) {
 		var of mat.EigenSym
 		infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 		if slices.ContainsFunc(m.RawSymmetric().Data, infinite) || !of.Factorize(m, true) {
-			return nil, nil, fmt.Errorf("baseline: Laplace: a Kronecker factor of %d rows has no eigenvalues in floating point: "+
-				"it is not finite", m.SymmetricDim())
+			return nil, nil, fmt.Errorf("a Kronecker factor of %d rows has no eigenvalues in floating point: it is not "+
+				"finite", m.SymmetricDim())
 		}
 		var vectors mat.Dense
 		of.VectorsTo(&vectors)

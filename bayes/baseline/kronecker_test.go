@@ -90,7 +90,7 @@ func TestKroneckerFactors(t *testing.T) {
 			d := j.Bound.D
 			for _, row := range of {
 				one := on(someRows(c.data, 1, row))
-				flat, err := Laplace{Structure: fullPrecision}.precision(t.Context(), j, phi, psi)
+				flat, err := Laplace{Structure: fullPrecision}.precision(t.Context(), computetest.Must(rowsOf(j)), phi, psi)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -139,9 +139,13 @@ func (m Laplace) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	draw, err := m.drawer(ctx, j, mode.phi, mode.psi)
+	of, err := rowsOf(j)
 	if err != nil {
 		return nil, err
+	}
+	draw, err := m.drawer(ctx, of, mode.phi, mode.psi)
+	if err != nil {
+		return nil, fmt.Errorf("baseline: Laplace: %w", err)
 	}
 	rng := rand.New(rand.NewPCG(j.Seed, 0x4c61706c))
 	var phi []float64
@@ -154,7 +158,7 @@ func (m Laplace) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if j.Parts.Validation != nil { // it has ended the training, and judges the intervals (see fit)
 		return result, nil
 	}
-	off, err := m.decrement(ctx, j, mode, func() []float64 { return draw(mode.phi, rng) })
+	off, err := decrement(ctx, of, mode, func() []float64 { return draw(mode.phi, rng) })
 	if err != nil {
 		return nil, err
 	}
@@ -174,16 +178,12 @@ const mostDecrement = .3
 // standard deviations of the Gaussian, from its centre to the maximum of the quadratic that fits the posterior there. A
 // linearised prediction is off by at most this many of its own standard deviations (by Cauchy and Schwarz). It is
 // computed as the standard deviation of g' (phi - mode) over 400 draws, to some 4 % whatever the structure.
-func (m Laplace) decrement(ctx context.Context, j *fit.Job, mode *mode, draw func() []float64) (float64, error) {
-	of, err := rowsOf(j)
-	if err != nil {
-		return 0, err
-	}
+func decrement(ctx context.Context, of curvedRows, mode *mode, draw func() []float64) (float64, error) {
 	gradient, err := of.gradient(ctx, mode.phi, mode.psi)
 	if err != nil {
 		return 0, fmt.Errorf("baseline: Laplace: the gradient at the mode: %w", err)
 	}
-	for i, s := range j.Bound.Scales() {
+	for i, s := range of.bound.Scales() {
 		gradient[i] -= mode.phi[i] / (s * s)
 	}
 	const draws = 400
@@ -202,37 +202,29 @@ func (m Laplace) decrement(ctx context.Context, j *fit.Job, mode *mode, draw fun
 type drawer func(mode []float64, rng *rand.Rand) []float64
 
 // drawer evaluates the curvature at a mode.
-func (m Laplace) drawer(ctx context.Context, j *fit.Job, phi, psi []float64) (drawer, error) {
+func (m Laplace) drawer(ctx context.Context, of curvedRows, phi, psi []float64) (drawer, error) {
 	if m.Structure == KroneckerPrecision {
-		of, err := rowsOf(j)
+		blocks, err := of.kronecker(ctx, phi, psi)
 		if err != nil {
 			return nil, err
 		}
-		factors, err := of.kronecker(ctx, phi, psi)
-		if err != nil {
-			return nil, fmt.Errorf("baseline: Laplace: %w", err)
-		}
-		return kroneckerSampler(factors)
+		return kroneckerSampler(blocks)
 	}
-	precision, err := m.precision(ctx, j, phi, psi)
+	precision, err := m.precision(ctx, of, phi, psi)
 	if err != nil {
 		return nil, err
 	}
-	return m.sampler(j.Bound, precision)
+	return m.sampler(of.bound, precision)
 }
 
 // precision is P over the free coordinates, F of them: [F, F] row by row.
-func (m Laplace) precision(ctx context.Context, j *fit.Job, phi, psi []float64) ([]float64, error) {
-	free, scales := m.free(j.Bound), j.Bound.Scales()
-	of, err := rowsOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (m Laplace) precision(ctx context.Context, of curvedRows, phi, psi []float64) ([]float64, error) {
+	free, scales := m.free(of.bound), of.bound.Scales()
 	precision, err := of.sum(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node {
-		return m.curvature(j, s, rows, count, free)
+		return curvature(of.bound, s, rows, count, free)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("baseline: Laplace: %w", err)
+		return nil, err
 	}
 	step := len(free) + 1 // from a diagonal element to the next
 	for i, k := range free {
@@ -251,14 +243,14 @@ func rowsOf(j *fit.Job) (curvedRows, error) {
 }
 
 // curvature is sum_n J_n' L_n J_n of the free coordinates over the first count of the rows: [F F].
-func (m Laplace) curvature(j *fit.Job, s compute.Nodes, rows, count *Node, free []int) *Node {
+func curvature(bound *bayes.BoundModel, s compute.Nodes, rows, count *Node, free []int) *Node {
 	x := bayes.Numbers(Gather(s["x"], ExpandAxes(rows, -1)), s["y"].DType())
-	outputs, copies, params := j.Bound.PerExample(Reshape(s["phi"], j.Bound.D), s["psi"], x)
-	counted := Sqrt(countedRows(j.Bound, s, rows, count)) // of gradients that are squared
+	outputs, copies, params := bound.PerExample(Reshape(s["phi"], bound.D), s["psi"], x)
+	counted := Sqrt(countedRows(bound, s, rows, count)) // of gradients that are squared
 	var total *Node
-	for _, factor := range factorsOf(j.Bound, outputs, params) {
+	for _, factor := range factorsOf(bound, outputs, params) {
 		gradient := Gradient(ReduceAllSum(Mul(factor, counted)), copies)[0] // [B, D]
-		if len(free) < j.Bound.D {
+		if len(free) < bound.D {
 			own := AxisRange(free[0], free[len(free)-1]+1) // a layer's coordinates are neighbours
 			gradient = Slice(gradient, AxisRange(), own)
 		}
@@ -277,7 +269,7 @@ func (m Laplace) sampler(bound *bayes.BoundModel, precision []float64) (drawer, 
 	free := m.free(bound)
 	var factor mat.Cholesky
 	if !factor.Factorize(mat.NewSymDense(len(free), precision)) {
-		return nil, fmt.Errorf("baseline: the precision of Laplace's Gaussian over %d parameters is not positive "+
+		return nil, fmt.Errorf("the precision of the Gaussian over %d parameters is not positive "+
 			"definite in floating point: take Settings.DType Float64, or baseline.KroneckerPrecision", len(free))
 	}
 	var upper mat.TriDense

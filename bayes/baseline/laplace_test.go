@@ -49,7 +49,7 @@ func TestLaplaceLinearised(t *testing.T) {
 	d := j.Bound.D
 	_, trained := fitted(t, model, MAP{training}, parts, settings)
 	phi, psi := split(j.Bound, trained.Theta)
-	flat, err := prepared.precision(t.Context(), j, phi, psi)
+	flat, err := prepared.precision(t.Context(), computetest.Must(rowsOf(j)), phi, psi)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestLaplaceWithoutMode(t *testing.T) {
 		}
 		j, early, warnings := after(40)
 		d := j.Bound.D
-		flat, err := Laplace{Structure: fullPrecision}.precision(t.Context(), j, early.phi, early.psi)
+		flat, err := Laplace{Structure: fullPrecision}.precision(t.Context(), computetest.Must(rowsOf(j)), early.phi, early.psi)
 		if err != nil {
 			t.Fatal(err)
 		}
