@@ -7,16 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
-
-	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // half is a target of a user's: half of the rows' likelihood.
@@ -27,28 +23,6 @@ func (h half) EffectivePoints(rows int) float64 { return h.points * float64(rows
 func (h half) ForBatchSize(int) FromMiniBatches { return h }
 
 var _ FromMiniBatches = half{}
-
-// A user's target, by mini-batches and by all rows, is the distribution that it names: its draws are those of the
-// package's target of as many points, which other tests compare with the exact distribution.
-func TestOwnTarget(t *testing.T) {
-	const points = 20
-	for _, c := range []struct{ own, packages Sampler }{
-		{Metropolis{Target: half{1}, BatchSize: 10, Batches: 4, StepSize: .2},
-			Metropolis{Target: TargetExpected{Points: points}, BatchSize: 10, Batches: 4, StepSize: .2}},
-		{AllRows{Target: half{1}, Kernel: mcmc.RandomWalkMetropolis{StepSize: .2}},
-			AllRows{Target: TargetTempered{Points: points}, Kernel: mcmc.RandomWalkMetropolis{StepSize: .2}}},
-	} {
-		var draws [][]float64
-		for _, sampler := range []Sampler{c.own, c.packages} {
-			r := fitted(t, line, with(quick, sampler), fittest.Data(2*points), short(t))
-			if accepted := r.chains.Stats[0].Accepted; accepted == 0 || accepted == 20 {
-				t.Errorf("%T: accepted %d of 20", sampler, accepted)
-			}
-			draws = append(draws, fittest.Numbers(t, r.Posterior))
-		}
-		computetest.Near(t, c.own.Title(), draws[0], draws[1], 0)
-	}
-}
 
 // own is a sampler of a user's, whose parts may be wrong.
 type own struct {
@@ -105,22 +79,4 @@ func TestOwnSamplerChecks(t *testing.T) {
 		"pbnn.own of the half") {
 		t.Errorf("%v rows a step, %q", r.RowsPerStep, r.Posterior.Provenance().Algorithm)
 	}
-}
-
-// Judge is the penalty's kernel for a proposal that is a user's: with a random walk it gives the same draws.
-func TestJudge(t *testing.T) {
-	engine := computetest.Go(t)
-	phi := compute.Floats(compute.Float64, []float64{.1, .4, -.3, .2, .8, .5}, 3, 2)
-	out := computetest.Run(t, engine, func(g *Graph, a []*Node) []*Node {
-		k := kernel{Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: .5}
-		normal := density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })
-		target := blurred{normal, .7, 8}
-		s := mcmc.State{Phi: a[0]}
-		want, _ := k.Move(random.New(g, 3), s, target, mcmc.Tuning{})
-		proposal := k.walk(random.New(g, 3), s.Phi, mcmc.Tuning{})
-		zero := Zeros(g, s.PerParticle())
-		got, _ := Judge(random.New(g, 3), s, proposal, zero, target, MeanOfBatches, Corrected)
-		return []*Node{got.Phi, want.Phi}
-	}, phi)
-	computetest.Near(t, "draws", out[0], out[1], 0)
 }
