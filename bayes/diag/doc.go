@@ -38,14 +38,13 @@ package diag
 
 import "math"
 
-// Thresholds in common use, explained in the package comment.
+// The usual bounds, explained in the package comment.
 const (
-	MaxRHat = 1.01 // R-hat should be below
-	MinESS  = 400  // bulk and tail ESS should be above
+	mostRHat         = 1.01
+	leastESS         = 400 // bulk and tail
+	leastESSPerChain = 100 // bulk
+	maxKHat          = 0.7 // if there are about 2000 draws or more
 )
-
-// maxKHat is the k-hat that should not be exceeded, if there are about 2000 draws or more.
-const maxKHat = 0.7
 
 // kHatThreshold is the k-hat up to which Pareto smoothed importance sampling is reliable with that many draws, min(1 -
 // 1/log10(draws), 0.7) (Vehtari et al. 2024). With fewer than 10 draws it is negative: no k-hat is small enough.

@@ -1,19 +1,11 @@
 package diag_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute"
-	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
-	"gobnn/bayes/fit"
-	"gobnn/bayes/mcmc"
-	"gobnn/bayes/run"
-
-	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Four chains of 1000 draws: the first parameter mixes well, the second slowly, and of the third one chain has found
@@ -48,33 +40,6 @@ func Example() {
 	// R-hat is above 1.01 for 2 of 3 parameters, worst 1.522 for mode
 	// bulk ESS is below 400 for 2 of 3 parameters, worst 7 for mode
 	// tail ESS is below 400 for 2 of 3 parameters, worst 28 for mode
-}
-
-// Four chains of NUTS on a standard normal distribution of two coordinates have converged.
-func ExampleOfSample() {
-	problem := density.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) density.Target {
-		return density.Func(func(phi *graph.Node) *graph.Node { // [J, D] to [J]
-			return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -0.5)
-		})
-	}}
-	method := mcmc.Chains{Draws: 500, WarmUp: 200}
-	result, err := fit.Sample(context.Background(), problem, method, run.Settings{Seed: 1})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	summary, err := diag.OfSample(fit.Details[*mcmc.Details](result).Draws.Sample())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for k, row := range summary.Rows {
-		fmt.Printf("coordinate %d: R-hat below %v: %v, ESS above %v: %v\n", k, diag.MaxRHat, row.RHat < diag.MaxRHat,
-			diag.MinESS, row.BulkESS > diag.MinESS)
-	}
-	// Output:
-	// coordinate 0: R-hat below 1.01: true, ESS above 400: true
-	// coordinate 1: R-hat below 1.01: true, ESS above 400: true
 }
 
 // Importance weights of a proposal N(0, s^2) for the target N(0, 1). A proposal that is too narrow misses the tails: k

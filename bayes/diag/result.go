@@ -25,12 +25,6 @@ type Diagnosis struct {
 	Warnings []string // those of the run, and one for each number above that is beyond its bound
 }
 
-// The usual bounds: Vehtari et al. 2021 for R-hat and the bulk ESS of each chain, Vehtari et al. 2024 for k-hat.
-const (
-	mostRHat         = 1.01
-	leastESSPerChain = 100
-)
-
 // leastESSShare is the share of weighted particles below which their ESS is too small where k-hat is not known.
 const leastESSShare = .1
 

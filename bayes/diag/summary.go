@@ -120,7 +120,7 @@ func (s Summary) String() string {
 	return b.String()
 }
 
-// problems has a line for each diagnostic that is beyond MaxRHat or MinESS, or cannot be computed, with the number of
+// problems has a line for each diagnostic that is beyond mostRHat or leastESS, or cannot be computed, with the number of
 // parameters and the worst. It is empty if there are none.
 func (s Summary) problems() []string {
 	var problems []string
@@ -140,9 +140,9 @@ func (s Summary) problems() []string {
 				len(s.Rows), of(s.Rows[worst]), s.Rows[worst].Name))
 		}
 	}
-	report(fmt.Sprintf("R-hat is above %v", MaxRHat), "%.3f", 1, MaxRHat, func(r Row) float64 { return r.RHat })
-	report(fmt.Sprintf("bulk ESS is below %d", MinESS), "%.0f", -1, MinESS, func(r Row) float64 { return r.BulkESS })
-	report(fmt.Sprintf("tail ESS is below %d", MinESS), "%.0f", -1, MinESS, func(r Row) float64 { return r.TailESS })
+	report(fmt.Sprintf("R-hat is above %v", mostRHat), "%.3f", 1, mostRHat, func(r Row) float64 { return r.RHat })
+	report(fmt.Sprintf("bulk ESS is below %d", leastESS), "%.0f", -1, leastESS, func(r Row) float64 { return r.BulkESS })
+	report(fmt.Sprintf("tail ESS is below %d", leastESS), "%.0f", -1, leastESS, func(r Row) float64 { return r.TailESS })
 	if still := s.still(); len(still) > 0 {
 		problems = append(problems, fmt.Sprintf("R-hat is undefined for %d of %d parameters, the first %s: all draws are "+
 			"equal", len(still), len(s.Rows), still[0]))

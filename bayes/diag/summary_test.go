@@ -42,7 +42,7 @@ func TestSummaryText(t *testing.T) {
 	}
 
 	good := summaryOf(t, Sample{Values: normals(40 * 4000), Chains: 4, Draws: 1000, Parameters: 40})
-	good.Rows = slices.DeleteFunc(good.Rows, func(r Row) bool { return r.RHat > MaxRHat })
+	good.Rows = slices.DeleteFunc(good.Rows, func(r Row) bool { return r.RHat > mostRHat })
 	if p := good.problems(); len(p) != 0 {
 		t.Errorf("independent draws: %v", p)
 	}

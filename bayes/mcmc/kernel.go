@@ -24,10 +24,9 @@
 //	summary, err := diag.OfSample(fit.Details[*mcmc.Details](result).Draws.Sample())
 //	fmt.Println(summary)
 //
-// An R-hat above 1.01 (diag.MaxRHat) says that the chains have not yet seen the same distribution: take more draws and
-// a longer warm-up, and look at the single chains. With an ESS below 400 (diag.MinESS) take more draws, or a kernel
-// that mixes faster. The units of a network can be exchanged, so judge networks by their predictions
-// (diag.OfPrediction).
+// An R-hat above 1.01 says that the chains have not yet seen the same distribution: take more draws and a longer
+// warm-up, and look at the single chains. With an ESS below 400 take more draws, or a kernel that mixes faster. The
+// units of a network can be exchanged, so judge networks by their predictions (diag.OfPrediction).
 //
 // No number shows a mode that no chain has found, nor the bias of SGLD, SGHMC and MCLMC. For the first, begin the
 // chains far apart and compare with package smc; for the second, halve the step size and see what changes.
