@@ -27,10 +27,10 @@ type LOO struct {
 	// given all rows, minus ELPD.
 	Parameters float64
 	Rows       []LOORow // of each row, in the order of the data
-	Draws      int      // the number of draws whose weight is not 0
 
 	Warnings []string
 
+	draws   int       // the number of those whose weight is not 0
 	targets []float64 // the rows' targets, by which Compare sees that models predict other rows; nil: not known
 }
 
@@ -233,7 +233,7 @@ func newLOO(logLikelihood []float64, rows int, w bayes.LogWeights, power, effici
 			"draw gives density 0 cannot be left out by weights", errNonFinite, bad, len(alive)*rows, firstRow, firstDraw,
 			logLikelihood[firstDraw*rows+firstRow])
 	}
-	l := LOO{Rows: make([]LOORow, rows), Draws: len(alive)}
+	l := LOO{Rows: make([]LOORow, rows), draws: len(alive)}
 	failed := make([]error, rows)
 	each(rows, func() func(int) {
 		return func(n int) { l.Rows[n], failed[n] = leaveOut(n, logLikelihood, rows, w, power, alive, efficiency) }
@@ -282,7 +282,7 @@ func leaveOut(
 
 // warn adds warnings for what makes the result doubtful.
 func (l *LOO) warn(w bayes.LogWeights, efficiency float64) {
-	threshold := kHatThreshold(l.Draws)
+	threshold := kHatThreshold(l.draws)
 	worst, above, none := 0, 0, 0
 	for n, r := range l.Rows {
 		if math.IsNaN(r.KHat) {
@@ -307,7 +307,7 @@ func (l *LOO) warn(w bayes.LogWeights, efficiency float64) {
 		l.Warnings = append(l.Warnings, "of a single row ELPD has no standard error: how much it would differ for another "+
 			"row is not known; take more rows")
 	}
-	if ess := min(efficiency*w.EffectiveSampleSize(), float64(l.Draws)); ess < fewEffective {
-		l.Warnings = append(l.Warnings, fmt.Sprintf("only %.0f of %d draws are effective: take more", ess, l.Draws))
+	if ess := min(efficiency*w.EffectiveSampleSize(), float64(l.draws)); ess < fewEffective {
+		l.Warnings = append(l.Warnings, fmt.Sprintf("only %.0f of %d draws are effective: take more", ess, l.draws))
 	}
 }

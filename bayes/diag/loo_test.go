@@ -70,7 +70,7 @@ func TestStackingIsExact(t *testing.T) {
 		better int
 		want   float64
 	}{{3, 0}, {6, .8}, {9, 1}, {4, .2}} {
-		one, other := LOO{Draws: 1000}, LOO{Draws: 1000}
+		one, other := LOO{}, LOO{}
 		for n := range 10 {
 			gain := -math.Ln2
 			if n < c.better {
@@ -221,7 +221,7 @@ func TestLOOOfDeadParticles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(got.ELPD-want.ELPD) > 1e-12 || got.Draws != draws {
+	if math.Abs(got.ELPD-want.ELPD) > 1e-12 || got.draws != draws {
 		t.Errorf("with dead particles %v; without %v", got, want)
 	}
 }
