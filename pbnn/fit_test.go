@@ -374,7 +374,7 @@ func TestRefusedSettings(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	for sampler, want := range map[Sampler]Sampler{
 		Metropolis{Target: TargetExpected{}, StepSize: .1}: Metropolis{Target: TargetExpected{Points: 12}, BatchSize: 12,
-			Batches: 10, Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: .1, MaxBatches: 100,
+			Batches: 10, Proposal: randomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: .1, MaxBatches: 100,
 			MaxBatchSize: 12},
 		Unadjusted{Kernel: mcmc.SGLD{StepSize: .01}}: Unadjusted{Target: TargetFull{}, BatchSize: 12,
 			Kernel: mcmc.SGLD{StepSize: .01}},

@@ -17,8 +17,8 @@ type Proposal string
 
 // The proposals.
 const (
-	// RandomWalk proposes theta' = theta + sqrt(2 eta) eps (section 4.1). The default.
-	RandomWalk Proposal = "random walk"
+	// randomWalk proposes theta' = theta + sqrt(2 eta) eps (section 4.1). The default.
+	randomWalk Proposal = "random walk"
 	// Langevin proposes theta' = theta - eta grad L(theta) + sqrt(2 eta) eps, with the gradient estimated from
 	// mini-batches of its own (section 6.2, eq. 29).
 	Langevin Proposal = "Langevin"
@@ -121,7 +121,7 @@ func (k kernel) walk(rng random.Stream, theta *graph.Node, tuning mcmc.Tuning) *
 func (k kernel) propose(
 	rng random.Stream, theta *graph.Node, losses density.MiniBatchTarget, tuning mcmc.Tuning,
 ) (proposal, logRatio *graph.Node) {
-	if k.Proposal == RandomWalk {
+	if k.Proposal == randomWalk {
 		return k.walk(rng, theta, tuning), graph.Zeros(theta.Graph(), mcmc.State{Phi: theta}.PerParticle())
 	}
 	z := rng.Named("proposal").Normal(theta.DType(), theta.Shape().Dimensions...)

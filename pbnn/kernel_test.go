@@ -54,7 +54,7 @@ func (k seesBlurred) Move(
 
 // walks and drifts take steps at which sigma^2 is about 1: mean squared jumps are D h^2.
 func walks(e Estimate, r Rule, batches int) seesBlurred {
-	k := seesBlurred{kernel: kernel{Proposal: RandomWalk, Estimate: e, Rule: r, StepSize: .9}, blur: .7, batches: batches}
+	k := seesBlurred{kernel: kernel{Proposal: randomWalk, Estimate: e, Rule: r, StepSize: .9}, blur: .7, batches: batches}
 	if e == OneBatch { // M times the variance of the mean
 		k.blur /= math.Sqrt(float64(batches))
 	}

@@ -10,14 +10,14 @@ import (
 )
 
 // Metropolis accepts or rejects by loss differences on mini-batches, with a penalty for their noise: Algorithm 1 of the
-// paper with the proposal RandomWalk, section 6.2 with Langevin. The rule Naive leaves the penalty out, which is
+// paper with a random walk, section 6.2 with Langevin. The rule Naive leaves the penalty out, which is
 // biased. All chains use the same mini-batches. The package comment says how large M and n should be.
 type Metropolis struct {
 	Sampling
 	Target    FromMiniBatches `json:"target,omitempty"` // default TargetFull{}
 	BatchSize int             `json:"batch_size"`       // n; default 100, or all rows if there are fewer
 	Batches   int             `json:"batches"`          // M; default 10
-	Proposal  Proposal        `json:"proposal"`         // default RandomWalk
+	Proposal  Proposal        `json:"proposal"`         // default "random walk"
 	Estimate  Estimate        `json:"estimate"`         // default MeanOfBatches
 	Rule      Rule            `json:"rule"`             // default Corrected
 	// StepSize is h = sqrt(2 eta), the standard deviation of the proposal's noise; 0: a warm-up chooses.
@@ -45,7 +45,7 @@ func (m Metropolis) Prepare(j *fit.Job) (fit.Method, error) {
 	if err := limits.Fill("pbnn: Metropolis",
 		batchSize(&m.BatchSize, rows),
 		limits.Int("Batches", &m.Batches, 10).From(1),
-		limits.Choice("Proposal", &m.Proposal, RandomWalk, RandomWalk, Langevin),
+		limits.Choice("Proposal", &m.Proposal, randomWalk, randomWalk, Langevin),
 		limits.Choice("Estimate", &m.Estimate, MeanOfBatches, MeanOfBatches, OneBatch, WithinBatches),
 		limits.Choice("Rule", &m.Rule, Corrected, Rules()...),
 		stepSize(&m.StepSize),

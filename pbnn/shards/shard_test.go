@@ -243,7 +243,7 @@ func TestShardBadInput(t *testing.T) {
 		"shards 1 and 2 have the same 30 rows": {[]Shard{here(t, line, 0), here(t, line, 1), here(t, line, 1)}, good,
 			true},
 		"BatchSize is 21": {allLocal(t), with(func(m *pbnn.Metropolis) { m.BatchSize = 21 }), false},
-		"Proposal is Langevin: it must be RandomWalk over shards": {allLocal(t),
+		"Proposal is Langevin: it must be a random walk over shards": {allLocal(t),
 			with(func(m *pbnn.Metropolis) { m.Proposal = pbnn.Langevin }), false},
 		"Estimate is within batches: it must be MeanOfBatches or OneBatch": {allLocal(t),
 			with(func(m *pbnn.Metropolis) { m.Estimate = pbnn.WithinBatches }), false},
