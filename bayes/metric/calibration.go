@@ -26,11 +26,10 @@ type expectedCalibrationError struct {
 
 type counts struct{ rows, confidence, correct float64 }
 
-func (a *expectedCalibrationError) start(replicates int) {
-	a.counts = make([][binCount]counts, 1+replicates)
-}
-
 func (a *expectedCalibrationError) add(r *row) {
+	if a.counts == nil {
+		a.counts = make([][binCount]counts, 1+r.replicates)
+	}
 	for g := range a.counts {
 		class, confidence := r.predicted(g)
 		b := &a.counts[g][min(max(int(math.Ceil(confidence*binCount))-1, 0), binCount-1)]

@@ -112,7 +112,7 @@ func ROCEnvelope(p bayes.Prediction, y []float64, points int) (Envelope, error) 
 		if err != nil {
 			return Envelope{}, fmt.Errorf("metric: %w", err)
 		}
-		if curves[j], err = ROCOf(one, y, positive); err != nil {
+		if curves[j], err = ROCOf(one, y); err != nil {
 			return Envelope{}, err
 		}
 	}

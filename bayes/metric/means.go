@@ -60,8 +60,6 @@ type particleRMSE struct {
 	n        float64
 }
 
-func (a *particleRMSE) start(int) {}
-
 func (a *particleRMSE) add(r *row) {
 	if a.squares == nil {
 		a.ensemble, a.squares = r.ensemble, make([]float64, len(r.alive))

@@ -16,13 +16,11 @@ type measure struct {
 	censored  bool  // is known where targets are censored
 	stretched bool  // the replicates are of stretched quantities (see the package comment)
 	scorer    scorer
-	ensemble  *ensemble
 	rows      int
 }
 
-// scorer accumulates a score, a row at a time.
+// scorer accumulates a score, a row at a time, from its zero value on.
 type scorer interface {
-	start(replicates int)
 	add(r *row)
 	// result is the score by all particles, followed by the jackknife's replicates, [1+G], and the sampling standard
 	// error.
@@ -81,10 +79,6 @@ func add(p bayes.Prediction, y []float64, metrics []*measure) error {
 	}
 	shared := newEnsemble(p)
 	for _, m := range metrics {
-		if m.ensemble == nil {
-			m.ensemble = shared
-			m.scorer.start(shared.replicates)
-		}
 		m.rows += p.Rows
 	}
 	for n := range p.Rows {
@@ -129,11 +123,10 @@ type rowMean struct {
 	square float64
 }
 
-func (a *rowMean) start(replicates int) {
-	a.out, a.sums = make([]float64, 1+replicates), make([]float64, 1+replicates)
-}
-
 func (a *rowMean) add(r *row) {
+	if a.sums == nil {
+		a.out, a.sums = make([]float64, 1+r.replicates), make([]float64, 1+r.replicates)
+	}
 	a.score(r, a.out)
 	for i, v := range a.out {
 		a.sums[i] += v

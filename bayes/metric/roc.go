@@ -76,9 +76,9 @@ func (c ROC) At(falsePositive float64) float64 {
 	return y0 + (y1-y0)*(falsePositive-x0)/(x1-x0)
 }
 
-// ROCOf is the curve of a class's averaged probability, sum_j w_j p(class | f_j(x)), against all other classes, for
+// ROCOf is the curve of the averaged probability of class 0, sum_j w_j p(0 | f_j(x)), against all other classes, for
 // classification. y are the rows' classes.
-func ROCOf(p bayes.Prediction, y []float64, class int) (ROC, error) {
+func ROCOf(p bayes.Prediction, y []float64) (ROC, error) {
 	probabilities, err := p.Probabilities()
 	if err != nil {
 		return ROC{}, fmt.Errorf("metric: %w", err)
@@ -86,10 +86,7 @@ func ROCOf(p bayes.Prediction, y []float64, class int) (ROC, error) {
 	if err := p.ValidateTarget(y); err != nil {
 		return ROC{}, fmt.Errorf("metric: %w", err)
 	}
-	if class < 0 || class >= p.Classes() {
-		return ROC{}, fmt.Errorf("metric: a ROC of class %d: there are %d, counted from 0", class, p.Classes())
-	}
-	return rocOf(probabilities, y, class)
+	return rocOf(probabilities, y, positive)
 }
 
 func rocOf(probabilities [][]float64, y []float64, class int) (ROC, error) {

@@ -479,7 +479,7 @@ func scorePMCnet(p bayes.Prediction, test *dataset.Dataset, out Result) {
 	if classes > 2 {
 		return
 	}
-	curve := must(metric.ROCOf(p, test.Y, 0))
+	curve := must(metric.ROCOf(p, test.Y))
 	out.Values["AUC of the mean"] = curve.AUC()
 	envelope := must(metric.ROCEnvelope(p, test.Y, pmcnetPoints))
 	out.Series["ROC"] = envelope.Mean
