@@ -249,7 +249,8 @@ func TestAdaptResumes(t *testing.T) {
 			t.Errorf("cancelled after %d: error %v", moves, err)
 		}
 		resumed := fitted(t, line, m, data.Train, s)
-		if !slices.Equal(fittest.Numbers(t, whole.Posterior), fittest.Numbers(t, resumed.Posterior)) || !slices.Equal(whole.Adapted, resumed.Adapted) {
+		if !slices.Equal(fittest.Numbers(t, whole.Posterior), fittest.Numbers(t, resumed.Posterior)) ||
+			!slices.Equal(whole.Adapted, resumed.Adapted) {
 			t.Errorf("cancelled after %d: resumed after the trials %+v, whole after %+v", moves, resumed.Adapted, whole.Adapted)
 		}
 	}

@@ -111,7 +111,8 @@ func TestLaplaceWithoutMode(t *testing.T) {
 		}
 		j, early, warnings := after(40)
 		d := j.Bound.D
-		flat, err := Laplace{Structure: fullPrecision}.precision(t.Context(), computetest.Must(rowsOf(j)), early.phi, early.psi)
+		of := computetest.Must(rowsOf(j))
+		flat, err := Laplace{Structure: fullPrecision}.precision(t.Context(), of, early.phi, early.psi)
 		if err != nil {
 			t.Fatal(err)
 		}

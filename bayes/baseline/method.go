@@ -7,7 +7,6 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
-	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
@@ -45,21 +44,6 @@ func (VI) Takes() fit.Takes { return inBlocks }
 // ErrDiverged says that no member had a finite gradient, or that chains left the region of finite density. The methods
 // wrap it.
 var ErrDiverged = train.ErrDiverged
-
-// prepared fills in the settings of a training on the job's rows, and checks them.
-func prepared(j *fit.Job, t Training) (Training, error) {
-	t, err := t.Prepared("baseline", j.Rows())
-	if err != nil {
-		return t, err
-	}
-	if j.Source != nil {
-		return t, nil
-	}
-	if _, err := dataset.NewBatches(j.Rows(), t.BatchSize, j.Seed); err != nil {
-		return t, fmt.Errorf("baseline: %w", err)
-	}
-	return t, nil
-}
 
 // posteriorOf makes a posterior of theta, the members of a learner, flat [J, Q]; the status is the run's.
 type posteriorOf func(status run.Status, theta []float64) (*bayes.Posterior, error)

@@ -170,7 +170,7 @@ func preparedPoints(j *fit.Job, t Training) (Training, error) {
 		return t, fmt.Errorf("baseline: a training to a maximum takes no prior of hyperparameters, as %T is: take "+
 			"baseline.VI, mcmc.Chains or smc.Tempered, ohsmc.SMC, or another prior", p)
 	}
-	return prepared(j, t)
+	return t.Prepared("baseline", j.Rows())
 }
 
 // Size implements train.Learner.

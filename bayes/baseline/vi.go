@@ -44,7 +44,7 @@ func (VI) Title() string {
 
 // Prepare implements fit.Method.
 func (m VI) Prepare(j *fit.Job) (_ fit.Method, err error) {
-	if m.Training, err = prepared(j, m.Training); err != nil {
+	if m.Training, err = m.Training.Prepared("baseline", j.Rows()); err != nil {
 		return nil, err
 	}
 	decay := m.Optimiser.WeightDecay

@@ -23,10 +23,8 @@ func newNLPD() *measure {
 
 // MSE is the mean squared error of the predictive mean, mean_n (sum_j w_j f_j(x_n) - y_n)^2, for regression, in squared
 // units of the target.
-func MSE(p bayes.Prediction, y []float64) (Estimate, error) { return one(newMSE(), p, y) }
-
-func newMSE() *measure {
-	return &measure{name: "MSE", tasks: regressionOnly, scorer: &rowMean{score: squaredError}}
+func MSE(p bayes.Prediction, y []float64) (Estimate, error) {
+	return one(&measure{name: "MSE", tasks: regressionOnly, scorer: &rowMean{score: squaredError}}, p, y)
 }
 
 // RMSE is the root of the mean squared error of the predictive mean, the square root of [MSE], for regression, in the

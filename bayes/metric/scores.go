@@ -20,7 +20,7 @@ type Score struct {
 // Table is a list of scores.
 type Table []Score
 
-// usualLevel is the level of the intervals in [Usual].
+// usualLevel is the level of the intervals in Scores.
 const usualLevel = 0.95
 
 // usual returns the measures that Scores takes for a task, of so many targets.

@@ -72,7 +72,8 @@ func (m Metropolis) Prepare(j *fit.Job) (fit.Method, error) {
 		limits.Field("Estimate", m.Estimate, m.Estimate != pbnn.WithinBatches,
 			"MeanOfBatches or OneBatch: shards give no rows"),
 		limits.Field("Noise", m.Noise, m.Noise == 0, "0 over shards: set Batches"),
-		limits.Field("Proposal", m.Proposal, m.Proposal != pbnn.Langevin, "a random walk over shards, which give no gradients"),
+		limits.Field("Proposal", m.Proposal, m.Proposal != pbnn.Langevin,
+			"a random walk over shards, which give no gradients"),
 	); err != nil {
 		return nil, err
 	}
