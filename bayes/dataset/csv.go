@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,39 +166,36 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	if d := opts.Delimiter; strings.ContainsRune("\"\r\n\uFFFD\x00", d) || !utf8.ValidRune(d) || d == opts.Decimal {
 		return nil, fmt.Errorf("the delimiter %q cannot separate fields: set CSVOptions.Delimiter to ',', ';' or '\\t'", d)
 	}
-	lines := newLineReader(text, opts.Delimiter)
-	lines.before = comments
-	names, err := lines.header(opts.NoHeader)
+	all, lines, err := records(text, opts.Delimiter, comments, math.MaxInt)
 	if err != nil {
 		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, errors.New("the file is empty: it needs a header line and rows of data")
+	}
+	names, rowNames := all[0], false
+	if !opts.NoHeader {
+		if names, rowNames, err = header(all, lines[0]); err != nil {
+			return nil, err
+		}
+		all, lines = all[1:], lines[1:]
 	}
 	t, err := newTable(names, opts)
 	if err != nil {
 		return nil, err
 	}
-	t.columns[0].rowNames = lines.rowNames
+	t.columns[0].rowNames = rowNames
 	if comments > 0 {
 		t.note("%s at the beginning, with #, left out", counted(comments, "line"))
 	}
-	cells := make([][]string, len(names))
-	for i, c := range t.columns {
-		c.cell = func(row int) (string, bool) { return cells[i][row], true }
+	var rows [][]string
+	for i, record := range all {
+		if t.add(record, lines[i]) {
+			rows = append(rows, record)
+		}
 	}
-	for {
-		record, err := lines.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if t.add(record, lines.line) {
-			for i, c := range t.columns {
-				if c.role != ignored {
-					cells[i] = append(cells[i], record[i])
-				}
-			}
-		}
+	for i, c := range t.columns {
+		c.cell = func(row int) (string, bool) { return rows[row][i], true }
 	}
 	return t.dataset()
 }
@@ -360,24 +358,19 @@ func findDelimiter(r *bufio.Reader) rune {
 	if err == nil { // there is more: the last line may be cut
 		start = start[:max(bytes.LastIndexByte(start, '\n'), 0)]
 	}
-	// cuts are the fields of the first line, and whether each line has as many.
+	// cuts are the fields of the first lines, and whether each has as many.
 	cuts := func(delimiter rune) (fields int, alike bool) {
-		records := newLineReader(bytes.NewReader(start), delimiter)
-		before := 0
-		for line := range lines {
-			record, err := records.next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if line == 0 {
-				fields = len(record)
-			}
-			if err != nil || line > 1 && len(record) != before || line == 1 && len(record)-fields > 1 {
-				return fields, false
-			}
-			before = len(record)
+		all, _, err := records(bytes.NewReader(start), delimiter, 0, lines)
+		if len(all) == 0 {
+			return 0, false
 		}
-		return max(fields, before), before >= fields
+		first := len(all[0])
+		second := len(all[min(1, len(all)-1)])
+		other := func(record []string) bool { return len(record) != second }
+		if err != nil || second < first || second > first+1 || slices.ContainsFunc(all[1:], other) {
+			return first, false
+		}
+		return second, true
 	}
 	byComma, _ := cuts(',')
 	for _, delimiter := range []rune{'\t', ';', '|'} {
@@ -391,91 +384,53 @@ func findDelimiter(r *bufio.Reader) rune {
 	return ','
 }
 
-// lineReader gives the records of a CSV file with their line numbers.
-type lineReader struct {
-	csv    *csv.Reader
-	record []string // the last
-	again  bool     // it is the next one too
-	line   int      // on which it begins, counted from 1
-	before int      // lines before the first that csv reads
-
-	rowNames bool // the header has no name for the rows' names in front
-}
-
-func newLineReader(r io.Reader, delimiter rune) *lineReader {
-	l := &lineReader{csv: csv.NewReader(r)}
-	l.csv.Comma = delimiter
-	l.csv.FieldsPerRecord = -1 // any: table.add checks the number, for a better error
-	l.csv.ReuseRecord = true
-	l.csv.TrimLeadingSpace = delimiter != '\t' // of which each counts, so that fields may be empty
-	return l
-}
-
-// next is the next record, its fields trimmed; io.EOF after the last. The record is overwritten by the next call.
-func (l *lineReader) next() ([]string, error) {
-	if l.again {
-		l.again = false
-		return l.record, nil
-	}
-	record, err := l.csv.Read()
-	if err == io.EOF {
-		return nil, io.EOF
-	}
-	if errors.Is(err, csv.ErrBareQuote) || errors.Is(err, csv.ErrQuote) {
-		err = fmt.Errorf("%w: a field with a quote is written \"in quotes, each \"\" doubled\"", err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the file: %w", err)
-	}
-	l.line, _ = l.csv.FieldPos(0)
-	l.line += l.before
-	for i, field := range record {
-		field = strings.TrimSpace(field)
-		if number, minus := strings.CutPrefix(field, "\u2212"); minus && isNumber(number) { // a typographic minus
-			field = "-" + number
+// records reads so many records at most, whose fields are trimmed, and the lines on which they begin, counted from 1,
+// where some were read before. With an error it returns those that come before it.
+func records(r io.Reader, delimiter rune, before, most int) (all [][]string, lines []int, err error) {
+	c := csv.NewReader(r)
+	c.Comma = delimiter
+	c.FieldsPerRecord = -1                 // any: table.add checks the number, for a better error
+	c.TrimLeadingSpace = delimiter != '\t' // of which each counts, so that fields may be empty
+	for len(all) < most {
+		record, err := c.Read()
+		if err == io.EOF {
+			break
 		}
-		record[i] = field
+		if errors.Is(err, csv.ErrBareQuote) || errors.Is(err, csv.ErrQuote) {
+			err = fmt.Errorf("%w: a field with a quote is written \"in quotes, each \"\" doubled\"", err)
+		}
+		if err != nil {
+			return all, lines, fmt.Errorf("cannot read the file: %w", err)
+		}
+		line, _ := c.FieldPos(0)
+		for i, field := range record {
+			field = strings.TrimSpace(field)
+			if number, minus := strings.CutPrefix(field, "\u2212"); minus && isNumber(number) { // a typographic minus
+				field = "-" + number
+			}
+			record[i] = field
+		}
+		if n := len(record) - 1; delimiter == ' ' && n > 0 && record[n] == "" { // spaces at the end
+			record = record[:n]
+		}
+		all, lines = append(all, record), append(lines, line+before)
 	}
-	if n := len(record) - 1; l.csv.Comma == ' ' && n > 0 && record[n] == "" { // spaces at the end
-		record = record[:n]
-	}
-	l.record = record
-	return record, nil
+	return all, lines, nil
 }
 
-// header reads the names of the columns; without names it is the first record, which comes again. Where the first row
-// has a field more, an empty name is added: in front for names of rows, as R writes them, or at the end if nothing
-// stands there.
-func (l *lineReader) header(none bool) ([]string, error) {
-	first, err := l.next()
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is empty: it needs a header line and rows of data")
-	}
-	if err != nil {
-		return nil, err
-	}
-	header, line := slices.Clone(first), l.line
-	if none {
-		l.again = true
-		return header, nil
-	}
-	row, err := l.next()
-	if errors.Is(err, io.EOF) {
-		return header, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	l.again = true
-	switch more := len(row) - len(header); {
+// header has the names of the columns, by the first record. Where the second has a field more, an empty name is added: in
+// front for names of rows, as R writes them, or at the end if nothing stands there.
+func header(all [][]string, line int) (names []string, rowNames bool, err error) {
+	names = all[0]
+	row := all[min(1, len(all)-1)]
+	switch more := len(row) - len(names); {
 	case more == 1 && row[len(row)-1] == "":
-		return append(header, ""), nil
+		return append(slices.Clone(names), ""), false, nil
 	case more == 1:
-		l.rowNames = true
-		return append([]string{""}, header...), nil
-	case more > 1 && (len(header) == 1 || allNumbers(header)):
-		return nil, fmt.Errorf("line %d, %.80q, is no header of the %d columns that follow: take it out of the file, "+
-			"if it is a title or counts the rows (is the delimiter right?)", line, header, len(row))
+		return append([]string{""}, names...), true, nil
+	case more > 1 && (len(names) == 1 || allNumbers(names)):
+		return nil, false, fmt.Errorf("line %d, %.80q, is no header of the %d columns that follow: take it out of the file, "+
+			"if it is a title or counts the rows (is the delimiter right?)", line, names, len(row))
 	}
-	return header, nil
+	return names, false, nil
 }

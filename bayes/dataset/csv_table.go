@@ -326,12 +326,12 @@ func (t *table) level(c *column, text string) (float64, error) {
 		return 0, errDate(text)
 	}
 	if len(c.levels) == maxCategories {
+		cure := "list the column in CSVOptions.Ignore if it is an identifier"
 		if c.target {
-			return 0, fmt.Errorf("%.40q would be class %d, and at most %d are taken; set CSVOptions.Task to Regression if the "+
-				"target is a number", text, maxCategories+1, maxCategories)
+			cure = "set CSVOptions.Task to Regression if the target is a number"
 		}
-		return 0, fmt.Errorf("%.40q would be category %d, and at most %d are taken; list the column in CSVOptions.Ignore if "+
-			"it is an identifier", text, maxCategories+1, maxCategories)
+		return 0, fmt.Errorf("%.40q would be text %d of the column, and at most %d are taken as categories or classes; "+cure,
+			text, maxCategories+1, maxCategories)
 	}
 	c.addLevel(strings.Clone(text)) // a copy, so that the level does not keep all texts in memory
 	return float64(len(c.levels) - 1), nil

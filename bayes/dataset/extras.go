@@ -80,18 +80,12 @@ func orAll[T any](values []T, n int, other T) []T {
 	return slices.Clone(values)
 }
 
-// joinedExtras sets those of the rows of a and then of b.
-func (d *Dataset) joinedExtras(a, b *Dataset) {
-	e := a.Extras().With(b.Extras())
-	if e.Censored {
-		d.Censored = append(orAll(a.Censored, a.Rows(), false), orAll(b.Censored, b.Rows(), false)...)
+// joinedOr are the values of a and then of b; where one has none, of that so many others; nil if neither has any.
+func joinedOr[T any](a, b []T, rowsOfA, rowsOfB int, other T) []T {
+	if a == nil && b == nil {
+		return nil
 	}
-	if e.Exposure {
-		d.Exposure = append(orAll(a.Exposure, a.Rows(), 1), orAll(b.Exposure, b.Rows(), 1)...)
-	}
-	if e.Weights {
-		d.Weights = append(orAll(a.Weights, a.Rows(), 1), orAll(b.Weights, b.Rows(), 1)...)
-	}
+	return append(orAll(a, rowsOfA, other), orAll(b, rowsOfB, other)...)
 }
 
 // validateExtras checks Weights, Exposure and Censored.

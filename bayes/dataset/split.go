@@ -359,7 +359,10 @@ func (p Parts) Joined() (*Dataset, error) {
 	all.Y = slices.Concat(p.Train.Y, p.Validation.Y)
 	all.Group = slices.Concat(p.Train.Group, p.Validation.Group)
 	all.Order = slices.Concat(p.Train.Order, p.Validation.Order)
-	all.joinedExtras(p.Train, p.Validation)
+	first, second := p.Train.Rows(), p.Validation.Rows()
+	all.Weights = joinedOr(p.Train.Weights, p.Validation.Weights, first, second, 1)
+	all.Exposure = joinedOr(p.Train.Exposure, p.Validation.Exposure, first, second, 1)
+	all.Censored = joinedOr(p.Train.Censored, p.Validation.Censored, first, second, false)
 	all.rows = nil
 	for _, part := range []*Dataset{p.Train, p.Validation} {
 		for i := range part.Rows() {
@@ -370,10 +373,10 @@ func (p Parts) Joined() (*Dataset, error) {
 	b, too := p.Validation.X.(*Pixels)
 	if pictures && too {
 		var bytes []byte
-		for i := range p.Train.Rows() {
+		for i := range first {
 			bytes = append(bytes, a.Bytes(i)...)
 		}
-		for i := range p.Validation.Rows() {
+		for i := range second {
 			bytes = append(bytes, b.Bytes(i)...)
 		}
 		all.X = NewPixels(bytes, a.width)
