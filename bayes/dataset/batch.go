@@ -11,8 +11,9 @@ type Batch struct {
 	Count int     // the number of real rows; they come first
 }
 
-// Batches are the mini-batches of each step. Every row comes once an epoch, in an order shuffled anew each epoch. The last
-// batch of an epoch is padded where the batch size does not divide the number of rows. Several goroutines may use them.
+// Batches are the mini-batches of each step. Every row comes once an epoch, in an order shuffled anew each epoch. The
+// last batch of an epoch is padded where the batch size does not divide the number of rows. Several goroutines may use
+// them.
 type Batches struct {
 	rows, size int
 	seed       uint64

@@ -128,12 +128,12 @@ func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 	return d, nil
 }
 
-// ReadCSV reads a table, which gzip may have compressed, as the data set "csv". A byte order mark of UTF-8 or UTF-16, CRLF line ends,
-// quoted fields (RFC 4180; nothing may stand between the closing quote and the delimiter), spaces around other fields
-// and empty lines are fine. Lines before the header that begin with # are left out.
-// A first column without a name is left out if it is an index, as pandas and R write it, different in all rows; other
-// columns without a name are if they are empty, and so are rows of empty fields. Errors name the row (of data, counted
-// from 0), the line (of the file, counted from 1) and the column; an error lists the faults of up to ten columns.
+// ReadCSV reads a table, which gzip may have compressed, as the data set "csv". A byte order mark of UTF-8 or UTF-16,
+// CRLF line ends, quoted fields (RFC 4180; nothing may stand between the closing quote and the delimiter), spaces
+// around other fields and empty lines are fine. Lines before the header that begin with # are left out. A first column
+// without a name is left out if it is an index, as pandas and R write it, different in all rows; other columns without
+// a name are if they are empty, and so are rows of empty fields. Errors name the row (of data, counted from 0), the
+// line (of the file, counted from 1) and the column; an error lists the faults of up to ten columns.
 //
 // Every number must be finite and decimal: "1_10" and "0x1p3" are text. A column may hold percentages, whose numbers
 // are read ("10%" is 10), or true and false, in any case, which are 1 and 0. A date is no feature. It is an error if
@@ -418,8 +418,8 @@ func records(r io.Reader, delimiter rune, before, most int) (all [][]string, lin
 	return all, lines, nil
 }
 
-// header has the names of the columns, by the first record. Where the second has a field more, an empty name is added: in
-// front for names of rows, as R writes them, or at the end if nothing stands there.
+// header has the names of the columns, by the first record. Where the second has a field more, an empty name is added:
+// in front for names of rows, as R writes them, or at the end if nothing stands there.
 func header(all [][]string, line int) (names []string, rowNames bool, err error) {
 	names = all[0]
 	row := all[min(1, len(all)-1)]

@@ -135,8 +135,8 @@ func (t *table) lacks(row int) bool {
 	})
 }
 
-// isMissing says whether a field stands for a missing value: the token "-999" stands for "-999.0" too. What is a category
-// or class of Like was no missing value there.
+// isMissing says whether a field stands for a missing value: the token "-999" stands for "-999.0" too. What is a
+// category or class of Like was no missing value there.
 func (t *table) isMissing(c *column, text string) bool {
 	if _, known := c.indexOf(text); known && t.opts.Like != nil {
 		return false

@@ -373,7 +373,8 @@ func (d *Dataset) validateShapes() error {
 		return fmt.Errorf("there are %d rows, but Group has %d values and Order %d: each has one for each row, or is nil", n,
 			len(d.Group), len(d.Order))
 	case d.Group != nil && d.Order != nil:
-		return errors.New("both Group and Order are set, and rows are split by one: leave out the other (-group or -order)")
+		return errors.New("both Group and Order are set, and rows are split by one: leave out CSVOptions.Group or " +
+			"CSVOptions.Order")
 	case slices.ContainsFunc(d.Order, math.IsNaN):
 		return fmt.Errorf("the place of row %d in Order is NaN: every row needs one", slices.IndexFunc(d.Order, math.IsNaN))
 	}

@@ -43,6 +43,6 @@
 //
 // # Mini-batches
 //
-// [Batches] have every row once an epoch. A batch depends on seed and step alone, so that a resumed run sees
-// the same batches. A ragged last batch is padded and masked, so that one compiled graph serves all steps.
+// [Batches] have every row once an epoch. A batch depends on seed and step alone, so that a resumed run sees the same
+// batches. A ragged last batch is padded and masked, so that one compiled graph serves all steps.
 package dataset

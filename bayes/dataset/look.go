@@ -93,8 +93,8 @@ func (d *Dataset) heading() (text string, valid bool) {
 	return text, true
 }
 
-// look makes the content of String and Markdown: a first line, the lines of a table, whose cells stand below each other,
-// and a last line about what is left out. If the data are not valid there is no table.
+// look makes the content of String and Markdown: a first line, the lines of a table, whose cells stand below each
+// other, and a last line about what is left out. If the data are not valid there is no table.
 func (d *Dataset) look() (head string, lines [][]string, more string) {
 	head, valid := d.heading()
 	if !valid {

@@ -57,8 +57,8 @@ func drawMoons(n int, noise float64, seed uint64) *dataset.Dataset {
 // angle is point i of n evenly spaced from 0 to pi, both ends among them; a single point is at 0.
 func angle(i, n int) float64 { return math.Pi * float64(i) / float64(max(n-1, 1)) }
 
-// drawControl draws n rows of the control experiment of the PMCnet paper (section 4.2.1). A network 3-3-1 with tanh units
-// gets weights and biases from N(0, 2^2), by the seed called network. x ~ N(0, I), and y is 1 with the network's
+// drawControl draws n rows of the control experiment of the PMCnet paper (section 4.2.1). A network 3-3-1 with tanh
+// units gets weights and biases from N(0, 2^2), by the seed called network. x ~ N(0, I), and y is 1 with the network's
 // probability, 1/(1 + exp(-f(x))). Sets of one network and several seeds are samples of the same distribution, such as
 // a training and a test part.
 func drawControl(n int, network, seed uint64) *dataset.Dataset {

@@ -42,8 +42,8 @@ const (
 	largestDownload = 1 << 28
 )
 
-// place is the folder of the set's files, in the folder that GOBNN_DATA names, or else in the cache. What the cache lacks
-// is downloaded; if the set is not for download, the error says what to put where.
+// place is the folder of the set's files, in the folder that GOBNN_DATA names, or else in the cache. What the cache
+// lacks is downloaded; if the set is not for download, the error says what to put where.
 func (s source) place() (string, error) {
 	brought := os.Getenv("GOBNN_DATA")
 	if brought != "" {
