@@ -45,7 +45,7 @@ type Now struct {
 // documents each of them.
 type StepInfo struct {
 	// LogEvidence also says whether the step is refused: if it is -Inf or NaN all weights are 0, and the run ends with
-	// bayes.ErrZeroWeights. A step without it is refused if no particle has a weight above 0 and finite coordinates.
+	// bayes.ErrZeroWeights. Without it a run whose particles are all lost ends as its posterior is made.
 	LogEvidence                        *graph.Node
 	Loss, ESS, UniqueAncestors         *graph.Node
 	Resampled, GradientRejected        *graph.Node // 1 or 0, or bool
@@ -69,19 +69,16 @@ type Graphs struct {
 	Inputs func(step int) []float64
 }
 
-// record is the info of a step to the next state as a vector, in the order of recordOf. Where there is no evidence to
-// say it, the last entry is the number of particles that are left.
-func (t StepInfo) record(next State) *Node {
-	var left *Node
-	like := t.LogEvidence
-	if like == nil {
-		left = next.left()
-		like = left
+// record is the info of a step as a vector, in the order of recordOf: like is of the type of the particles.
+func (t StepInfo) record(like *Node) *Node {
+	if t.LogEvidence != nil {
+		lost := ConstAs(t.LogEvidence, math.Inf(-1))
+		t.LogEvidence = Where(IsNaN(t.LogEvidence), lost, t.LogEvidence)
 	}
 	var row []*Node
 	for _, node := range []*Node{
 		t.LogEvidence, nil, t.Loss, t.ESS, t.UniqueAncestors, t.Resampled, t.NonFinite, t.GradientRejected, t.Acceptance,
-		t.StepSize, t.MeanGradient, left,
+		t.StepSize, t.MeanGradient,
 	} {
 		if node == nil {
 			node = ConstAs(like, math.NaN())
@@ -89,12 +86,6 @@ func (t StepInfo) record(next State) *Node {
 		row = append(row, ConvertDType(node, compute.Float64))
 	}
 	return Stack(row, 0)
-}
-
-// left counts the particles that have a weight above 0 and finite coordinates.
-func (s State) left() *Node {
-	there := LogicalAnd(IsFinite(s.LogWeights), LogicalAll(IsFinite(s.Phi), 1))
-	return ReduceAllSum(ConvertDType(there, compute.Float64))
 }
 
 // The names of a State's entries.

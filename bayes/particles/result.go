@@ -54,14 +54,13 @@ type StepRecord struct {
 	StepSize   float64 // of the proposals; ohsmc.Guided only
 }
 
-// recordOf is the record of a step's program, and the number of particles that it has left, NaN if LogEvidence says
-// whether there are any.
-func recordOf(v []float64) (record StepRecord, left float64) {
+// recordOf is the record of a step's program.
+func recordOf(v []float64) StepRecord {
 	return StepRecord{
 		LogEvidence: v[0], LogEvidenceStdErr: v[1], Loss: v[2], ESS: v[3], UniqueAncestors: v[4], Resamplings: count(v[5]),
 		NonFinite: count(v[6]), GradientRejected: v[7] != 0 && v[7] == v[7], Acceptance: v[8], StepSize: v[9],
 		MeanGradient: v[10],
-	}, v[11]
+	}
 }
 
 // count is v as a count; 0 for NaN.

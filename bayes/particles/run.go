@@ -365,14 +365,7 @@ func (g *graphStepper) Advance(_ context.Context, s *Session) (StepRecord, error
 	if err != nil {
 		return StepRecord{}, err
 	}
-	record, left := recordOf(values)
-	if left == 0 { // of a step without an evidence
-		record.NonFinite = s.Particles
-	}
-	if left == 0 || math.IsNaN(left) && math.IsNaN(record.LogEvidence) {
-		record.LogEvidence = math.Inf(-1)
-	}
-	return record, nil
+	return recordOf(values), nil
 }
 
 // compiledStep is Step over the named state. Inputs: the batch's rows; the step's number, the learning rate, how many
@@ -387,7 +380,7 @@ func (g *graphStepper) compiledStep(nodes compute.Nodes, inputs []*Node) (comput
 	batch := g.Gather(nodes, inputs[0], compute.Element(scalars, 2))
 	next, info := g.Step(StateOf(nodes, g.own...), batch, now)
 	entries := checked(next.Nodes(), nodes)
-	return entries, info.record(next)
+	return entries, info.record(nodes[phiName])
 }
 
 // checked returns the entries of the next state. It panics if one is nil or changes its shape.
