@@ -216,15 +216,8 @@ func (s *ibis) moves(r *particles.Session, rows int, number uint32, calls *uint3
 // at the psi of the step.
 func (a SMC) Compile(c *particles.Core) (particles.Stepper, error) {
 	s := &ibis{SMC: a, Core: c}
-	var shared, learnt []string
-	if c.Bound.W > 0 {
-		shared = []string{"psi"}
-	}
-	for _, name := range c.Entries() {
-		if name != "phi" && name != "log_weights" {
-			learnt = append(learnt, name)
-		}
-	}
+	learnt := c.Entries()[2:] // psi and its moments, behind phi and log_weights; empty if nothing is shared
+	shared := learnt[:min(1, len(learnt))]
 	batchOf := func(nodes compute.Nodes) density.Batch {
 		return density.Batch{Features: nodes[batchFeatures], Y: nodes[batchY]}
 	}
