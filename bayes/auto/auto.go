@@ -129,7 +129,14 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	var together *particles
 	if whole {
-		together, err = c.fitAllRows(ctx)
+		left := c.seconds() - c.elapsed(j)
+		if c.ended {
+			left = 0
+		}
+		if together, err = c.sampleAll(ctx, j, c.folds, left, c.details); err != nil && !ofFiles(err) {
+			c.doubts.If(true, "not sampled", "the posterior given all rows was not sampled: %v", err)
+			err = nil
+		}
 	}
 	if err == nil && ctx.Err() == nil {
 		err = c.mark()
@@ -236,20 +243,6 @@ func (c *course) observe(ctx context.Context, folds int) error {
 		return err
 	}
 	return c.job.Observe(folds, result.Posterior)
-}
-
-// fitAllRows is sampleAll, without which the posterior is that of the folds. Errors are of files.
-func (c *course) fitAllRows(ctx context.Context) (*particles, error) {
-	left := c.seconds() - c.elapsed(c.job)
-	if c.ended {
-		left = 0
-	}
-	together, err := c.sampleAll(ctx, c.job, c.folds, left, c.details)
-	if err != nil && !ofFiles(err) {
-		c.doubts.If(true, "not sampled", "the posterior given all rows was not sampled: %v", err)
-		err = nil
-	}
-	return together, err
 }
 
 // ofFiles says whether an error is of a checkpoint or the disk, and not of an algorithm on these data.

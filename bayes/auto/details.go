@@ -156,7 +156,7 @@ func weightOf(a, b, weights []float64) (w, raw float64, added metric.Estimate) {
 	raw = stacked(a, b, weights)
 	gains := make([]float64, len(b))
 	for i := range gains {
-		gains[i] = mixed(a[i], b[i], raw) - a[i]
+		gains[i] = floats.LogSumExp([]float64{a[i] + math.Log1p(-raw), b[i] + math.Log(raw)}) - a[i]
 	}
 	added = mean(gains, weights)
 	if total := added.Value * float64(len(b)); raw < least || !(total > 1) { // one weight gains 1/2 by chance
@@ -214,11 +214,6 @@ func stacked(a, b, weights []float64) float64 {
 		}
 	}
 	return (low + high) / 2
-}
-
-// mixed is log((1-w) exp a + w exp b).
-func mixed(a, b, w float64) float64 {
-	return floats.LogSumExp([]float64{a + math.Log1p(-w), b + math.Log(w)})
 }
 
 // nlpd is minus the mean of log-densities, by the rows' weights.
