@@ -65,8 +65,10 @@ func (m *moves) inBursts(engine *compute.Engine, s run.Settings) bool {
 			nodes[scaleName] = Parameter(g, scaleName, shapes.Make(m.dtype, m.problem.Dim))
 		}
 		const moves = 2
-		inputs := []*Node{Parameter(g, "words", shapes.Make(dtypes.Uint32, 3)),
-			Parameter(g, "step sizes", shapes.Make(dtypes.Float64, m.chains))}
+		inputs := []*Node{
+			Parameter(g, "key", shapes.Make(dtypes.Uint32, 2)), Parameter(g, "first", shapes.Make(dtypes.Uint32)),
+			Parameter(g, "step sizes", shapes.Make(dtypes.Float64, m.chains)),
+		}
 		for i, t := range m.blank {
 			inputs = append(inputs, Parameter(g, fmt.Sprint("input ", i), severalOf(moves, t.Shape())))
 		}
@@ -110,18 +112,15 @@ func looped(
 	return add(compute.Nodes{}, carried, after)
 }
 
-// streamOf returns the random stream of move i of a call. words, uint32 [3], holds the key of the run's moves and the
-// number of the call's first move.
-func (m *moves) streamOf(words, i *Node) random.Stream {
-	first := Reshape(Slice(words, AxisElem(2)))
-	return random.FromKey(words).At(Add(first, ConvertDType(i, dtypes.Uint32)))
+// streamOf returns the random stream of move i of a call, given the key of the run's moves and the number of the call's
+// first move.
+func streamOf(key, first, i *Node) random.Stream {
+	return random.FromKey(key).At(Add(first, ConvertDType(i, dtypes.Uint32)))
 }
 
-// words returns the words of streamOf for the next call.
-func (r *sampling) words() []uint32 { return append(r.moveKey().Words(), uint32(r.Move)) }
-
-// burstStep makes the moves of a burst. Inputs: the words of streamOf, each chain's step size, and the problem's
-// inputs, stacked along a first axis of moves. Its record holds the records of the moves, one after the other.
+// burstStep makes the moves of a burst. Inputs: the key and the number of streamOf, each chain's step size, and the
+// problem's inputs, stacked along a first axis of moves. Its record holds the records of the moves, one after the
+// other.
 func (m *moves) burstStep(moves int) compute.Step {
 	const records = "records"
 	return func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
@@ -131,10 +130,10 @@ func (m *moves) burstStep(moves int) compute.Step {
 		after := looped(compute.Loop, moves, inputs, nodes, append(m.carrier.Names(), records, burstPhi),
 			func(i *Node, inputs []*Node, at compute.Nodes) compute.Nodes {
 				var own []*Node
-				for _, x := range inputs[2:] {
+				for _, x := range inputs[3:] {
 					own = append(own, Squeeze(compute.RowsFrom(x, i, 1), 0))
 				}
-				next, record := m.move(at, m.streamOf(inputs[0], i), inputs[1], own, nil)
+				next, record := m.move(at, streamOf(inputs[0], inputs[1], i), inputs[2], own, nil)
 				next[records] = compute.WithRowsFrom(at[records], ExpandAxes(record, 0), i)
 				next[burstPhi] = compute.WithRowsFrom(at[burstPhi], ExpandAxes(next[m.carrier.Phi()], 0), i)
 				return next
@@ -149,19 +148,20 @@ func (m *moves) burstStep(moves int) compute.Step {
 const mostInLockStep = 1 << 10
 
 // lockStepped makes at most `most` moves, until all chains have completed their transitions. A chain that has completed
-// its own waits. Inputs: the words of streamOf, each chain's step size, and which chains move. The record has, for each
-// chain, the values of the move that completed its transition, or of the last move; then the number of moves.
+// its own waits. Inputs: the key and the number of streamOf, each chain's step size, and which chains move. The record
+// has, for each chain, the values of the move that completed its transition, or of the last move; then the number of
+// moves.
 func (m *moves) lockStepped(most int) compute.Step {
 	const goesOn, moving, made, last = "goes on", "moving", "made", "last"
 	at := slices.Index(m.carrier.infos, infoComplete) * m.chains
 	return func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 		g := inputs[0].Graph()
-		nodes[goesOn], nodes[moving] = anyOf(inputs[2]), inputs[2]
+		nodes[goesOn], nodes[moving] = anyOf(inputs[3]), inputs[3]
 		nodes[made], nodes[last] = Const(g, int32(0)), Zeros(g, shapes.Make(m.dtype, m.recorded()))
-		after := looped(compute.LoopWhile, most, inputs[:2], nodes,
+		after := looped(compute.LoopWhile, most, inputs[:3], nodes,
 			append([]string{goesOn, moving, made, last}, m.carrier.Names()...),
 			func(i *Node, inputs []*Node, now compute.Nodes) compute.Nodes {
-				next, record := m.move(now, m.streamOf(inputs[0], i), inputs[1], nil, now[moving])
+				next, record := m.move(now, streamOf(inputs[0], inputs[1], i), inputs[2], nil, now[moving])
 				fields := m.recorded() / m.chains
 				all := Reshape(BroadcastToDims(ExpandAxes(now[moving], 0), fields, m.chains), -1)
 				next[last] = Where(all, record, now[last])
@@ -195,7 +195,7 @@ func (r *sampling) make(ctx context.Context) ([]moveRecord, error) {
 		}
 		return []moveRecord{t}, nil
 	}
-	all := []any{r.words(), r.stepSizes()}
+	all := []any{r.moveKey().Words(), uint32(r.Move), r.stepSizes()}
 	stacked, err := r.stacked(r.burstMoves)
 	for _, t := range stacked {
 		defer t.FinalizeAll() //nolint:errcheck // freeing a tensor that was read

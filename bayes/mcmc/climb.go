@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/train"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -16,11 +16,11 @@ import (
 
 // checkClimb returns an error that names what is wrong.
 func checkClimb(c *density.Climb) error {
-	if c != nil && (c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0)) {
-		return fmt.Errorf("mcmc: Problem.Climb has Rate %v: it must be positive and finite (0 takes the default, 0.1)",
-			c.Rate)
+	if c == nil {
+		return nil
 	}
-	return nil
+	rate := c.Rate
+	return limits.Fill("mcmc: Problem.Climb", limits.Float("Rate", &rate, .1).Positive())
 }
 
 // The state's entries of a climb beside startName: Adam's moments.

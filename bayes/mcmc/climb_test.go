@@ -156,7 +156,7 @@ func TestClimb(t *testing.T) {
 			t.Errorf("chain %d begins at %.3f and %.3f, not at 2 and 1", chain, above[0][chain], above[2][chain])
 		}
 	}
-	for bad, want := range map[*density.Climb]string{{Rate: -1}: "Rate -1", {Rate: math.NaN()}: "Rate NaN"} {
+	for bad, want := range map[*density.Climb]string{{Rate: -1}: "Rate is -1", {Rate: math.NaN()}: "Rate is NaN"} {
 		p.Climb = bad
 		if _, err := fit.Sample(t.Context(), p, Chains{Kernel: RandomWalkMetropolis{}},
 			run.Settings{Engine: engine}); !says(err, want) {

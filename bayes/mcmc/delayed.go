@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/limits"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/stat"
@@ -72,8 +73,9 @@ func (k DelayedAcceptance) PartialShare() float64 { return k.Share }
 
 // Check implements Kernel.
 func (k DelayedAcceptance) Check(d int) error {
-	if !(k.Share >= 0 && k.Share <= 1) {
-		return fmt.Errorf("mcmc: DelayedAcceptance.Share is %v: it must be from 0 (unknown) to 1", k.Share)
+	share := limits.Float("Share", &k.Share).Zero("unknown").Between(0, 1)
+	if err := limits.Fill("mcmc: DelayedAcceptance", share); err != nil {
+		return err
 	}
 	if k.Inner == nil {
 		return errors.New("mcmc: DelayedAcceptance.Inner is nil: set a kernel, such as " +
@@ -86,10 +88,6 @@ func (k DelayedAcceptance) Check(d int) error {
 		return fmt.Errorf("mcmc: DelayedAcceptance.Inner is %T, which does not say that it is Exact and Reversible: its "+
 			"proposals would not be corrected by the ratio of the densities; take mcmc.RandomWalkMetropolis, "+
 			"mcmc.PreconditionedCrankNicolson, mcmc.MALA or mcmc.HMC", k.Inner)
-	}
-	if d, ok := k.Inner.(DelayedAcceptance); ok && d.OnHost {
-		return errors.New("mcmc: DelayedAcceptance.Inner is a DelayedAcceptance with OnHost, whose target is not known " +
-			"within a move: set OnHost of the outer one alone")
 	}
 	if _, ok := k.Inner.(NUTS); ok || k.innerMoves() > delayedUnrolled {
 		return fmt.Errorf("mcmc: DelayedAcceptance.Inner is %T with too long trajectories: take mcmc.HMC with at most %d "+

@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/limits"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -28,7 +29,7 @@ func (k RandomWalk) Traits() Traits { return Traits{NoTarget: true} }
 
 // Check implements Kernel.
 func (k RandomWalk) Check(int) error {
-	return nonNegative("RandomWalk.Variance", zeroDefault, k.Variance)
+	return limits.Fill("mcmc: RandomWalk", limits.Float("Variance", &k.Variance, 0.01).Positive())
 }
 
 // Move implements Kernel.
@@ -53,7 +54,7 @@ func (k OrnsteinUhlenbeck) Check(d int) error {
 	if err := checkNormal("OrnsteinUhlenbeck", k.Mean, k.StdDev, d); err != nil {
 		return err
 	}
-	return nonNegative("OrnsteinUhlenbeck.Time", zeroDefault, k.Time)
+	return limits.Fill("mcmc: OrnsteinUhlenbeck", limits.Float("Time", &k.Time, 0.1).Positive())
 }
 
 // Move implements Kernel.

@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/limits"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -45,29 +46,19 @@ func (k HMC) Traits() Traits { return Traits{Carries: CarriesGradient, Exact: tr
 
 // Check implements Kernel.
 func (k HMC) Check(int) error {
-	if k.Steps < 0 {
-		return fmt.Errorf("mcmc: HMC.Steps is %d: it must be at least 1 (0: the default, 10)", k.Steps)
-	}
-	if !(k.Jitter >= 0 && k.Jitter < 1) {
-		return fmt.Errorf("mcmc: HMC.Jitter is %v: it must be from 0 (none) to below 1", k.Jitter)
-	}
-	if err := checkAcceptance("HMC", k.Acceptance, k.StepSize); err != nil {
-		return err
-	}
-	return nonNegative("HMC.StepSize", zeroWarmUp, k.StepSize)
+	return limits.Fill("mcmc: HMC", append(limitsOf(&k.StepSize, &k.Acceptance),
+		limits.Int("Steps", &k.Steps, 10).From(1),
+		limits.Float("Jitter", &k.Jitter).Zero("none").Inside(0, 1))...)
 }
 
-// checkAcceptance is an error if no warm-up can aim at a kernel's Acceptance, or none would.
-func checkAcceptance(kernel string, acceptance, stepSize float64) error {
-	if !(acceptance >= 0 && acceptance < 1) {
-		return fmt.Errorf("mcmc: %s.Acceptance is %v: it must be between 0 and 1, such as 0.95 (0: the default, %v)",
-			kernel, acceptance, defaultAcceptance)
+// limitsOf are those of a step size that a warm-up may choose, and of the Acceptance at which it then aims.
+func limitsOf(stepSize, acceptance *float64) []limits.Row {
+	return []limits.Row{
+		limits.Field("Acceptance", *acceptance, *acceptance == 0 || *stepSize == 0,
+			fmt.Sprintf("0 with a StepSize of %v: it is for a warm-up that chooses the step size", *stepSize)),
+		limits.Float("Acceptance", acceptance, defaultAcceptance).Inside(0, 1),
+		limits.Float("StepSize", stepSize).Zero(zeroWarmUp).Positive(),
 	}
-	if acceptance != 0 && stepSize > 0 {
-		return fmt.Errorf("mcmc: %s.Acceptance is %v, but StepSize %v: it is for a warm-up that chooses the step size; set "+
-			"one of the two", kernel, acceptance, stepSize)
-	}
-	return nil
 }
 
 // defaultAcceptance is the Acceptance of HMC and NUTS if none is set.

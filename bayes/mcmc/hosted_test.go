@@ -104,7 +104,6 @@ func TestHostedBadInput(t *testing.T) {
 		!strings.Contains(err.Error(), "chain 1 is -Inf") {
 		t.Errorf("no density at the start: %v", err)
 	}
-	within := DelayedAcceptance{Inner: kernel, OnHost: true}
 	for want, c := range map[string]struct {
 		problem density.Problem
 		kernel  Kernel
@@ -112,7 +111,6 @@ func TestHostedBadInput(t *testing.T) {
 		"sample a problem of mcmc.Hosted":              {cheap, kernel},
 		"carries the log-density of the move before":   {half, DelayedAcceptance{Inner: kernel.Inner}},
 		"take mcmc.DelayedAcceptance with OnHost":      {half, SGLD{StepSize: .01}},
-		"set OnHost of the outer one alone":            {half, within},
 		"takes new inputs at each move, but mcmc.HMC ": {half, HMC{StepSize: .1}},
 	} {
 		if _, err := fit.Sample(t.Context(), c.problem, with(chains, c.kernel), settings); err == nil ||

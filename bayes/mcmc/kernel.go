@@ -39,11 +39,11 @@ package mcmc
 
 import (
 	"fmt"
-	"math"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/limits"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -331,15 +331,10 @@ func row(like *Node, values []float64) *Node {
 	return BroadcastToShape(ConvertDType(Const(like.Graph(), [][]float64{values}), like.DType()), like.Shape())
 }
 
-func nonNegative(name, zero string, v float64) error {
-	if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return fmt.Errorf("mcmc: %s is %v: it must be positive and finite (0: %s)", name, v, zero)
-	}
-	return nil
-}
+// zeroWarmUp is the meaning of a step size of 0, for messages.
+const zeroWarmUp = "a warm-up chooses"
 
-// The meaning of 0 in a setting, for messages.
-const (
-	zeroDefault = "the default"
-	zeroWarmUp  = "a warm-up chooses"
-)
+// checkStep checks a step size that a warm-up may choose.
+func checkStep(kernel string, stepSize float64) error {
+	return limits.Fill("mcmc: "+kernel, limits.Float("StepSize", &stepSize).Zero(zeroWarmUp).Positive())
+}

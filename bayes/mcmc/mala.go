@@ -26,7 +26,7 @@ type MALA struct {
 func (k MALA) Traits() Traits { return Traits{Carries: CarriesGradient, Exact: true, Reversible: true} }
 
 // Check implements Kernel.
-func (k MALA) Check(int) error { return nonNegative("MALA.StepSize", zeroWarmUp, k.StepSize) }
+func (k MALA) Check(int) error { return checkStep("MALA", k.StepSize) }
 
 // Tune implements Tunable: 0.574 is best in many dimensions (Roberts and Rosenthal 1998).
 func (k MALA) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.574 }

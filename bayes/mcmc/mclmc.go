@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/limits"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -52,10 +53,9 @@ func (k MCLMC) Check(d int) error {
 		return fmt.Errorf("mcmc: MCLMC has particles of %d coordinate: it needs at least 2, since in one a velocity of "+
 			"fixed length cannot be turned; take NUTS", d)
 	}
-	if err := nonNegative("MCLMC.EnergyVariance", zeroDefault, k.EnergyVariance); err != nil {
-		return err
-	}
-	return nonNegative("MCLMC.StepSize", zeroWarmUp, k.StepSize)
+	return limits.Fill("mcmc: MCLMC",
+		limits.Float("StepSize", &k.StepSize).Zero(zeroWarmUp).Positive(),
+		limits.Float("EnergyVariance", &k.EnergyVariance, 5e-4).Positive())
 }
 
 // Tune implements Tunable. With an energy error of the wanted variance, and normal, this is the mean of exp(-|z|) over

@@ -2,12 +2,12 @@ package mcmc
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/limits"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -29,7 +29,7 @@ func (k RandomWalkMetropolis) Traits() Traits {
 
 // Check implements Kernel.
 func (k RandomWalkMetropolis) Check(int) error {
-	return nonNegative("RandomWalkMetropolis.StepSize", zeroWarmUp, k.StepSize)
+	return checkStep("RandomWalkMetropolis", k.StepSize)
 }
 
 // Tune implements Tunable: 0.234 is best in many dimensions (Roberts, Gelman and Gilks 1997).
@@ -60,11 +60,11 @@ func (k PreconditionedCrankNicolson) Traits() Traits {
 
 // Check implements Kernel.
 func (k PreconditionedCrankNicolson) Check(d int) error {
-	if !(k.Beta >= 0 && k.Beta <= 1) {
-		return fmt.Errorf("mcmc: PreconditionedCrankNicolson.Beta is %v: it must be above 0 and at most 1 "+
-			"(0: the default, 0.1)", k.Beta)
+	const kernel = "PreconditionedCrankNicolson"
+	if err := limits.Fill("mcmc: "+kernel, limits.Float("Beta", &k.Beta, 0.1).Above(0).To(1)); err != nil {
+		return err
 	}
-	return checkNormal("PreconditionedCrankNicolson", nil, k.StdDev, d)
+	return checkNormal(kernel, nil, k.StdDev, d)
 }
 
 // Move implements Kernel.

@@ -160,11 +160,6 @@ func (m *moves) probed(g *Graph) density.Target {
 	return m.target(m.problem.Parameters(g), inputs)
 }
 
-func (m *moves) tunable() bool {
-	_, ok := m.kernel.(Tunable)
-	return ok
-}
-
 // target is the problem's own value, which a kernel may assert to other interfaces.
 func (m *moves) target(nodes compute.Nodes, inputs []*Node) density.Target {
 	target := m.problem.In(nodes, inputs)
@@ -231,7 +226,7 @@ func (m *moves) move(
 	nodes compute.Nodes, rng random.Stream, stepSize *Node, inputs []*Node, moving *Node,
 ) (compute.Nodes, *Node) {
 	var tuning Tuning
-	if m.tunable() {
+	if _, ok := m.kernel.(Tunable); ok {
 		tuning.StepSize = ConvertDType(stepSize, m.dtype)
 	}
 	tuning.Scale = nodes[scaleName] // nil where there are none

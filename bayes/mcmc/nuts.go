@@ -2,11 +2,11 @@ package mcmc
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/limits"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -67,14 +67,8 @@ func (k NUTS) Traits() Traits { return Traits{Carries: CarriesGradient, Exact: t
 
 // Check implements Kernel.
 func (k NUTS) Check(int) error {
-	if k.MaxDepth < 0 || k.MaxDepth > maxDepthLimit {
-		return fmt.Errorf("mcmc: NUTS.MaxDepth is %d: it must be from 1 to %d (0: the default, 10)",
-			k.MaxDepth, maxDepthLimit)
-	}
-	if err := checkAcceptance("NUTS", k.Acceptance, k.StepSize); err != nil {
-		return err
-	}
-	return nonNegative("NUTS.StepSize", zeroWarmUp, k.StepSize)
+	return limits.Fill("mcmc: NUTS", append(limitsOf(&k.StepSize, &k.Acceptance),
+		limits.Int("MaxDepth", &k.MaxDepth, 10).Between(1, maxDepthLimit))...)
 }
 
 // Tune implements Tunable: Acceptance along a trajectory, by default 0.8. For costs alone 0.6 is best (Hoffman and

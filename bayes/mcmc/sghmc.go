@@ -2,11 +2,11 @@ package mcmc
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/limits"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -36,13 +36,9 @@ func (k SGHMC) Traits() Traits { return Traits{} }
 
 // Check implements Kernel.
 func (k SGHMC) Check(int) error {
-	if err := positive("SGHMC.LearningRate", k.LearningRate); err != nil {
-		return err
-	}
-	if !(k.Friction >= 0 && k.Friction < 1) {
-		return fmt.Errorf("mcmc: SGHMC.Friction is %v: it must be above 0 and below 1 (0: the default, 0.1)", k.Friction)
-	}
-	return nil
+	return limits.Fill("mcmc: SGHMC",
+		limits.Float("LearningRate", &k.LearningRate).Positive().Because(noWarmUpChooses),
+		limits.Float("Friction", &k.Friction, 0.1).Inside(0, 1))
 }
 
 // velocity is the name of v, [J, D], in State.Auxiliary.

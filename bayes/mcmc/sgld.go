@@ -2,12 +2,11 @@ package mcmc
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/limits"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -41,16 +40,10 @@ func (k SGLD) Traits() Traits { return Traits{} }
 
 // Check implements Kernel.
 func (k SGLD) Check(int) error {
-	if err := positive("SGLD.StepSize", k.StepSize); err != nil {
-		return err
-	}
-	if err := nonNegative("SGLD.Offset", zeroDefault, k.Offset); err != nil {
-		return err
-	}
-	if !(k.Decay >= 0 && k.Decay <= 1) {
-		return fmt.Errorf("mcmc: SGLD.Decay is %v: it must be from 0 (a constant step size) to 1", k.Decay)
-	}
-	return nil
+	return limits.Fill("mcmc: SGLD",
+		limits.Float("StepSize", &k.StepSize).Positive().Because(noWarmUpChooses),
+		limits.Float("Offset", &k.Offset, 1).Positive(),
+		limits.Float("Decay", &k.Decay).Zero("a constant step size").Between(0, 1))
 }
 
 // moved is the name of a particle's number of moves, t, in State.Auxiliary: [J].
@@ -105,11 +98,5 @@ func moveSafely(rng random.Stream, s State, target density.Target, step func(gra
 	}
 }
 
-// positive is for step sizes that no warm-up can choose.
-func positive(name string, v float64) error {
-	if !(v > 0) || math.IsInf(v, 1) {
-		return fmt.Errorf("mcmc: %s is %v: it must be positive and finite; no warm-up chooses it, since without accepting "+
-			"and rejecting nothing says what is too large", name, v)
-	}
-	return nil
-}
+// noWarmUpChooses says why a step size must be set.
+const noWarmUpChooses = "and no warm-up chooses it: without accepting and rejecting nothing says what is too large"

@@ -159,7 +159,7 @@ func (r *sampling) advanceTogether(ctx context.Context, moving []bool) (t moveRe
 		t, err = r.moveOnce(ctx, moving)
 		return t, 1, err
 	}
-	values, err := r.lockStep.Run(r.state, r.words(), r.stepSizes(), moving)
+	values, err := r.lockStep.Run(r.state, r.moveKey().Words(), uint32(r.Move), r.stepSizes(), moving)
 	if err != nil {
 		return moveRecord{}, 0, fmt.Errorf("mcmc: move %d: %w", r.Move, err)
 	}
