@@ -124,10 +124,9 @@ type ChainStats struct {
 // finite, so that JSON holds them.
 type tally struct {
 	ChainStats
-	Kept     int  `json:"kept"`     // draws
-	Closed   bool `json:"closed"`   // all draws are made: further transitions do not count
-	Standing int  `json:"standing"` // transitions since the chain last moved
-	Noises   int  `json:"noises"`   // variances of the log-ratio that are finite
+	Kept     int `json:"kept"`     // draws
+	Standing int `json:"standing"` // transitions since the chain last moved
+	Noises   int `json:"noises"`   // variances of the log-ratio that are finite
 
 	Energies     int     `json:"energies"`
 	Energy       float64 `json:"energy"` // the last
@@ -140,9 +139,6 @@ type tally struct {
 
 // add adds a move of a chain, and says whether the chain completed a transition in it.
 func (t *tally) add(outcome moveRecord, chain int) (ended bool) {
-	if t.Closed {
-		return false
-	}
 	t.NonFinite += int(outcome.of(infoNonFinite, chain, 0))
 	if outcome.of(infoComplete, chain, 1) == 0 {
 		return false

@@ -78,12 +78,7 @@ func (k NUTS) Tune() (stepSize, acceptance float64) {
 	return k.StepSize, cmp.Or(k.Acceptance, defaultAcceptance)
 }
 
-func (k NUTS) maxDepth() int {
-	if k.MaxDepth == 0 {
-		return 10
-	}
-	return k.MaxDepth
-}
+func (k NUTS) maxDepth() int { return cmp.Or(k.MaxDepth, 10) }
 
 // Start implements Stateful: every particle has a momentum and begins a transition at its first move.
 func (k NUTS) Start(rng random.Stream, s State, _ density.Target) State {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -196,17 +195,15 @@ func (r *sampling) begins(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("mcmc: %w", err)
 	}
-	bad, first := 0, 0
+	var bad []int
 	for chain, logDensity := range start[:r.Chains.Chains] {
-		if math.IsNaN(logDensity) || math.IsInf(logDensity, 0) {
-			if bad++; bad == 1 {
-				first = chain
-			}
+		if !finite(logDensity) {
+			bad = append(bad, chain)
 		}
 	}
-	if bad > 0 {
+	if len(bad) > 0 {
 		return fmt.Errorf("%w: %d of %d, the first is chain %d: let Problem.Initial draw where the target has mass, "+
-			"and check the data for NaN", errStart, bad, r.Chains.Chains, first)
+			"and check the data for NaN", errStart, len(bad), r.Chains.Chains, bad[0])
 	}
 	if err := r.tried.Check(start[r.Chains.Chains:]); err != nil {
 		return fmt.Errorf("mcmc: %w", err)
@@ -278,14 +275,14 @@ func (r *sampling) receive() error {
 	return err
 }
 
-// account counts a move's outcome, and keeps the draws of the chains that have completed a transition in it.
+// account counts a move's outcome for the chains that have draws to make, and keeps the draws of the chains that have
+// completed a transition in it.
 func (r *sampling) account(t moveRecord) error {
 	var kept []int // chains with a new draw
 	transitions := 0
 	for chain := range r.Tallies {
 		tally := &r.Tallies[chain]
-		ended := tally.add(t, chain)
-		if ended && tally.Transitions%r.Thin == 0 && tally.Kept < r.Draws {
+		if tally.Kept < r.Draws && tally.add(t, chain) && tally.Transitions%r.Thin == 0 {
 			kept = append(kept, chain)
 		}
 		transitions += tally.Transitions
@@ -316,10 +313,7 @@ func (r *sampling) keep(chains []int, t moveRecord) error {
 		return fmt.Errorf("mcmc: %w", err)
 	}
 	for _, chain := range chains {
-		tally := &r.Tallies[chain]
-		if tally.Kept++; tally.Kept == r.Draws {
-			tally.Closed = true
-		}
+		r.Tallies[chain].Kept++
 	}
 	return nil
 }
