@@ -44,13 +44,14 @@ func ended(c *chains, report *Report, b block, phi, data, logDensity, fresh []fl
 		}
 	}
 	report.exact(b.Name, when+": particles where the density is 0", outside)
-	z := make([][]float64, c.d)
+	z, sizes := make([][]float64, c.d), make([][]float64, c.d) // normal scores, and their absolute values
 	column := make([]float64, len(u))
 	for k := range c.d {
-		z[k] = make([]float64, len(u))
+		z[k], sizes[k] = make([]float64, len(u)), make([]float64, len(u))
 		for j := range u {
 			column[j] = u[j][k]
 			z[k][j] = score(u[j][k])
+			sizes[k][j] = math.Abs(z[k][j])
 		}
 		name := fmt.Sprintf("%s: coordinate %d, ", when, k+1)
 		s, p := uniformTest(column)
@@ -63,20 +64,12 @@ func ended(c *chains, report *Report, b block, phi, data, logDensity, fresh []fl
 			name := fmt.Sprintf("%s: coordinates %d and %d, ", when, i+1, k+1)
 			s, p = zTest(floats.MulTo(make([]float64, len(u)), z[i], z[k]), 0)
 			report.add(b.Name, name+"correlation", s, p)
-			s, p = zTest(floats.MulTo(make([]float64, len(u)), z[k], absolute(z[i])), 0)
+			s, p = zTest(floats.MulTo(make([]float64, len(u)), z[k], sizes[i]), 0)
 			report.add(b.Name, name+"bend", s, p)
 		}
 	}
 	s, p := sameTest(logDensity[b.from:b.to], fresh[b.from:b.to])
 	report.add(b.Name, when+": log-density, distribution", s, p)
-}
-
-func absolute(a []float64) []float64 {
-	out := make([]float64, len(a))
-	for i := range a {
-		out[i] = math.Abs(a[i])
-	}
-	return out
 }
 
 // carried compares the log-density and the gradient that the kernel's state carries with those evaluated anew at its

@@ -54,9 +54,7 @@ func (l Linear) prior() (mean, sd []float64) {
 		mean = make([]float64, d)
 	}
 	if len(sd) == 0 {
-		for range d {
-			sd = append(sd, 1)
-		}
+		sd = slices.Repeat([]float64{1}, d)
 	}
 	return mean, sd
 }
