@@ -1,7 +1,6 @@
 package annealed
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,35 +51,30 @@ func (a Annealed) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		return nil, err
 	}
 	r := &annealing{Annealed: a, Job: j, problem: problem, order: newOrder(j.Bound)}
-	particles, failed := r.temper(ctx) // (1)
-	if particles == nil {
-		return nil, failed
+	particles, err := r.temper(ctx) // (1)
+	if err != nil {
+		return nil, err
 	}
 	result, err := r.checked(ctx, particles) // (2) to (6)
+	if err != nil || r.Observe == nil {
+		return result, err
+	}
+	posterior, err := r.PosteriorOf(result.Draws, bayes.Provenance{})
 	if err != nil {
-		return nil, errors.Join(failed, err)
+		return nil, err
 	}
-	if r.Observe != nil && result.Status == run.Completed {
-		posterior, err := r.PosteriorOf(result.Draws, bayes.Provenance{})
-		if err != nil {
-			return nil, err
-		}
-		if err := r.Observe(1, posterior); err != nil {
-			result.Status, failed = run.Stopped, errors.Join(failed, fmt.Errorf("annealed: Settings.Observe: %w", err))
-		}
+	if err := r.Observe(1, posterior); err != nil {
+		result.Status = run.Stopped
+		return result, fmt.Errorf("annealed: Settings.Observe: %w", err)
 	}
-	return result, failed
+	return result, nil
 }
 
-// checked is steps 2 to 6. An SMC that ended before the posterior, or a cancelled context, leaves the SMC's particles,
-// without an evidence.
+// checked is steps 2 to 6.
 func (r *annealing) checked(ctx context.Context, particles *fit.Result) (*fit.Result, error) {
 	x, err := r.matrix(particles)
 	if err != nil {
 		return nil, err
-	}
-	if particles.Status != run.Completed {
-		return r.unchecked(particles, x, particles.Status, endedAt(reached(particles))), nil
 	}
 	original := mat.DenseCopyOf(x)
 	r.order.learn(x) // (2)
@@ -90,18 +84,18 @@ func (r *annealing) checked(ctx context.Context, particles *fit.Result) (*fit.Re
 		x = original
 		q, draws, err = r.approximated(ctx, x, particles)
 	}
-	var across *mat.Dense
-	if err == nil && r.bridges(len(q) > 0, draws) {
-		across, err = r.bridge(ctx, q) // (5)
-		if err != nil && ctx.Err() == nil && !notItsFile(err) {
-			r.details.NoBridge, err = err.Error(), nil
-		}
-	}
-	switch {
-	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return r.unchecked(particles, original, run.Cancelled, cancelled), nil
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	var across *mat.Dense
+	if len(q) > 0 && r.bridges(draws.theta != nil) {
+		across, err = r.bridge(ctx, q) // (5)
+		if err != nil && (ctx.Err() != nil || notItsFile(err)) {
+			return nil, err
+		}
+		if err != nil {
+			r.details.NoBridge = err.Error()
+		}
 	}
 	return r.choose(particles, x, draws, across), nil // (6)
 }
@@ -131,63 +125,35 @@ func (r *annealing) approximated(
 	return q, draws, err
 }
 
-// temper is step 1: particles of the posterior by SMC through powers of the likelihood. A run that is cancelled before
-// the posterior has none; one that an error has stopped there, such as a ladder that stalls, has those of the power
-// that it got to, beside the error.
+// temper is step 1: particles of the posterior by SMC through powers of the likelihood.
 func (r *annealing) temper(ctx context.Context) (*fit.Result, error) {
 	particles, err := r.RunStage(ctx, fit.Stage{Name: "smc", Method: r.SMC, Problem: r.problem, Inner: true})
+	if err == nil {
+		err = particles.Status.Err()
+	}
 	if err != nil {
-		err = fmt.Errorf("annealed: %w", err)
-	}
-	if particles == nil {
-		return nil, err
-	}
-	if particles.Status == run.Cancelled {
-		return nil, errors.Join(err, fmt.Errorf("annealed: the run ended at power %.3g of the likelihood, on the way to the "+
-			"posterior, of which there are no draws yet: %w", reached(particles),
-			cmp.Or(context.Cause(ctx), particles.Status.Err())))
+		return nil, fmt.Errorf("annealed: the SMC that leads to the posterior: %w", errors.Join(err, context.Cause(ctx)))
 	}
 	r.details.tempered, r.details.SMCEvidence = particles, particles.Draws.Evidence
-	return particles, err
-}
-
-// reached is the power of the likelihood that particles have come to.
-func reached(particles *fit.Result) float64 {
-	if trace := trace(particles); len(trace) > 0 {
-		return trace[len(trace)-1].Place
-	}
-	return 0
-}
-
-// trace are the records of an SMC's powers.
-func trace(particles *fit.Result) []smc.StepRecord { return fit.Details[*smc.Details](particles).Trace }
-
-// rank returns the rank of low rank + diagonal covariances, where particles are too few for full ones; 0 for full ones.
-func (r *annealing) rank() int {
-	d := r.problem.Dim
-	if r.SMC.Particles >= 4*d {
-		return 0
-	}
-	return max(1, min(mostColumns, d-1))
+	return particles, nil
 }
 
 // fitted is step 3: a mixture of t distributions fitted to particles, the rows of x, [J, D], with their weights, [J],
 // and a wide one; empty where none can be fitted.
 func (r *annealing) fitted(ctx context.Context, x *mat.Dense, weights []float64) (mixture, error) {
 	rng := rand.New(rand.NewPCG(r.Seed, 0x66697474))
-	f := fitting{rank: r.rank()}
-	wide, ok := f.component(x, weights, slices.Repeat([]float64{1}, len(weights)), wideDoF)
+	wide, ok := component(x, weights, slices.Repeat([]float64{1}, len(weights)), wideDoF)
 	if !ok {
 		return nil, nil
 	}
 	n := r.Components
 	if n == 0 {
 		var err error
-		if n, err = f.components(ctx, x, weights, rng); err != nil {
+		if n, err = components(ctx, x, weights, rng); err != nil {
 			return nil, err
 		}
 	}
-	q, err := f.fit(ctx, x, weights, n, rng)
+	q, err := fitMixture(ctx, x, weights, n, rng)
 	if err != nil || len(q) == 0 {
 		return nil, err
 	}
@@ -195,13 +161,13 @@ func (r *annealing) fitted(ctx context.Context, x *mat.Dense, weights []float64)
 		q[k].share *= 1 - wideShare
 	}
 	wide.share = wideShare
-	wide.widen(inflation)
+	wide.lower.ScaleTri(inflation, wide.lower)
 	return append(q, wide), nil
 }
 
 // components is the number of components, 1, 2, 4, .., under which a fifth of the particles is most probable when the
 // mixture is fitted to the others; as soon as more of them are no better, it stops.
-func (f fitting) components(ctx context.Context, x *mat.Dense, weights []float64, rng *rand.Rand) (int, error) {
+func components(ctx context.Context, x *mat.Dense, weights []float64, rng *rand.Rand) (int, error) {
 	rows, d := x.Dims()
 	order := rng.Perm(rows)
 	part := func(of []int) (*mat.Dense, []float64) {
@@ -221,7 +187,7 @@ func (f fitting) components(ctx context.Context, x *mat.Dense, weights []float64
 	others, ofOthers := part(order[apart:])
 	best, chosen := math.Inf(-1), 1
 	for n := 1; n <= mostComponents; n *= 2 {
-		q, err := f.fit(ctx, others, ofOthers, n, rng)
+		q, err := fitMixture(ctx, others, ofOthers, n, rng)
 		if err != nil {
 			return 0, err
 		}
@@ -281,63 +247,28 @@ func (r *annealing) asKept(x *mat.Dense) {
 	}
 }
 
-// logDensities evaluates the target's log-density at draws, [N, D]. One compiled program takes up to 1000 draws at a
-// time.
+// logDensities evaluates the target's log-density at draws, [N, D], up to 1000 at a time.
 func (r *annealing) logDensities(ctx context.Context, theta *mat.Dense) ([]float64, error) {
-	rows, d := theta.Dims()
-	const most = 1000 // at a time
-	chunk := min(rows, most)
-	program, giveBack, err := r.densities(chunk)
+	rows, _ := theta.Dims()
+	e, err := density.NewEvaluator("annealed", r.Engine, r.problem, nil, r.DType, true)
 	if err != nil {
 		return nil, err
 	}
-	defer giveBack()
-	state := compute.NewState(r.Engine)
-	defer state.Close()
-	if err := r.problem.Load(state); err != nil {
-		return nil, fmt.Errorf("annealed: %w", err)
+	defer e.Close()
+	values, err := e.At(ctx, "log-density of the mixture's draws", theta, min(rows, 1000),
+		func(target density.Target, _ compute.Nodes, phi *graph.Node) *graph.Node {
+			return target.LogDensity(phi)
+		})
+	if report := r.Settings.Progress; err == nil && report != nil {
+		report(run.Progress{Stage: "importance sampling", Step: rows, Steps: rows})
 	}
-	var out []float64
-	for from := 0; from < rows; from += chunk {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		part := make([]float64, chunk*d) // the last part is filled up with zeros
-		for i := range min(chunk, rows-from) {
-			copy(part[i*d:], theta.RawRowView(from+i))
-		}
-		values, err := program.Run(state, compute.Floats(r.DType, part, chunk, d))
-		if err != nil {
-			return nil, fmt.Errorf("annealed: the log-density of the mixture's draws: %w", err)
-		}
-		out = append(out, values[:min(chunk, rows-from)]...)
-		if report := r.Settings.Progress; report != nil {
-			report(run.Progress{Stage: "importance sampling", Step: len(out), Steps: rows})
-		}
-	}
-	return out, nil
-}
-
-// densities is the compiled log-density of the given number of draws, and a function that gives it back.
-func (r *annealing) densities(draws int) (*compute.Program, func(), error) {
-	problem, key := r.problem, r.problem.ProgramKey()
-	if key != "" {
-		key = compute.KeyOf("annealed", key, r.DType, draws)
-	}
-	return compute.Keep(r.Engine, key, func() (*compute.Program, error) {
-		return compute.NewProgram(r.Engine, "log-density", problem.Entries(), nil,
-			func(nodes compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
-				return nil, problem.In(nodes, nil).LogDensity(inputs[0])
-			})
-	})
+	return values, err
 }
 
 // weightedDraws are step 4's, [N, D], with smoothed weights; theta is nil where these cannot be trusted.
 type weightedDraws struct {
 	theta      *mat.Dense
 	logWeights []float64
-	// firstPower is the power of the weights, at most 1, that the bridge's first step would reach.
-	firstPower float64
 }
 
 // unknown is an evidence that is not known.
@@ -352,7 +283,6 @@ func (e *Details) unweighed(why string) {
 // judge says whether draws of the mixture can be trusted, by their log-weights, [N], and what they give.
 func (r *annealing) judge(theta *mat.Dense, logWeights []float64) (draws weightedDraws, err error) {
 	details := &r.details
-	draws.firstPower = firstPower(logWeights, r.SMC.Threshold)
 	honest, err := bayes.NewLogWeights(logWeights)
 	if err != nil {
 		details.unweighed(r.weightless())
@@ -390,58 +320,12 @@ const safeKHat = .5
 // Without this margin some runs state an evidence that is too low by several of their errors (RESULTS.md).
 func (e *Details) haveVariance() bool { return e.KHat+e.kHatStdErr <= safeKHat }
 
-// bridges says whether step 5 is to be made, where there is a mixture.
-func (r *annealing) bridges(fitted bool, draws weightedDraws) bool {
-	switch {
-	case !fitted || r.Bridge == NoBridge:
-		return false
-	case r.Bridge == BridgeAlways:
-		return true
-	}
+// bridges says whether step 5 is to be made, beside weighted draws that can be trusted or without such.
+func (r *annealing) bridges(weighted bool) bool {
 	details := &r.details
 	agree := apart(details.ImportanceEvidence, details.SMCEvidence) <= mostApart
-	if draws.theta != nil && details.haveVariance() && agree {
-		return false
-	}
-	if prior := trace(details.tempered)[0].Place; draws.firstPower < nearness*prior {
-		details.NoBridge = tooFar(draws.firstPower, prior)
-		return false
-	}
-	return true
-}
-
-// nearness times the first SMC's first power is the least first power of a bridge, unless BridgeAlways asks for it. A
-// larger first power means that an SMC begins nearer to its end. RESULTS.md has the cost of bridges by it.
-const nearness = .1
-
-// firstPower returns the largest power of the weights, at most 1, at which their effective sample size is at least the
-// given share of the draws with a weight above 0. It is exact to a thousandth. logWeights, [N], may hold -Inf and NaN.
-// smc.Stages.Weigh looks for its step in the same way, on the device, where draws without a weight count too.
-func firstPower(logWeights []float64, share float64) float64 {
-	var finite []float64
-	for _, w := range logWeights {
-		if !math.IsInf(w, -1) && !math.IsNaN(w) {
-			finite = append(finite, w)
-		}
-	}
-	enough := func(power float64) bool {
-		tempered := slices.Clone(finite)
-		floats.Scale(power, tempered)
-		w, err := bayes.NewLogWeights(tempered)
-		return err == nil && w.EffectiveSampleSize() >= share*float64(len(finite))
-	}
-	if len(finite) == 0 || enough(1) {
-		return 1
-	}
-	low, high := math.SmallestNonzeroFloat64, 1.
-	for high > 1.001*low {
-		if middle := math.Sqrt(low) * math.Sqrt(high); enough(middle) {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return low
+	needed := !weighted || !details.haveVariance() || !agree
+	return r.Bridge == BridgeAlways || r.Bridge == bridgeIfNeeded && needed
 }
 
 // mostApart is the largest difference of two estimates of the evidence, in its standard errors, at which they still
@@ -467,7 +351,7 @@ func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
 		return nil, err
 	}
 	result, err := r.RunStage(ctx, fit.Stage{
-		Name: "bridge", Method: sampler, Problem: r.bridgeProblem(q, form{components: len(q), rank: r.rank()}, start),
+		Name: "bridge", Method: sampler, Problem: r.bridgeProblem(q, start),
 		Seed:  r.Seed ^ 0x9e3779b97f4a7c15 - r.Seed, // other random numbers than step 1
 		Inner: true,
 	})
@@ -475,7 +359,7 @@ func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
 	case err != nil:
 		return nil, err
 	case result.Status != run.Completed:
-		return nil, cmp.Or(ctx.Err(), result.Status.Err()) // a deadline has another error than a cancellation
+		return nil, fmt.Errorf("annealed: the bridge: %w", errors.Join(result.Status.Err(), context.Cause(ctx)))
 	}
 	x, err := r.matrix(result)
 	if err != nil {
@@ -577,25 +461,13 @@ func (e *Details) decide(weighted bool) {
 	e.why += e.ofBridge() + results[e.Source]
 }
 
-// unchecked is the result of a run that ended, with a status, before the SMC's particles were checked: these particles
-// as they are, the rows of x, without an evidence. why is the warning.
-func (r *annealing) unchecked(particles *fit.Result, x *mat.Dense, status run.Status, why string) *fit.Result {
-	r.details.unweighed(why)
-	r.details.Source = BySMC
-	result := r.of(x, particles.Draws.LogWeights, unknown)
-	result.Status = status
-	result.Doubts = append(slices.Clone(particles.Doubts), fit.Doubt{Kind: "by particles", Text: why})
-	result.Approximation = particles.Approximation
-	return result
-}
-
 // of is the result that draws are, the rows of x, with their log-weights and evidence.
 func (r *annealing) of(x *mat.Dense, logWeights []float64, e bayes.Evidence) *fit.Result {
 	ess := math.NaN()
 	if weights, err := bayes.NewLogWeights(logWeights); err == nil {
 		ess = weights.EffectiveSampleSize()
 	}
-	sum, powers := 0., trace(r.details.tempered)
+	sum, powers := 0., fit.Details[*smc.Details](r.details.tempered).Trace
 	return &fit.Result{
 		Draws: bayes.Draws{
 			Phi: r.rows(x), LogWeights: logWeights, Evidence: e,

@@ -299,37 +299,12 @@ func TestAnnealedBadInput(t *testing.T) {
 }
 
 // A ladder that stalls, here at a likelihood whose noise is far too small, ends the run with an error that says so and
-// where, and with what there is: the particles at that power, without an evidence.
+// where.
 func TestAnnealedStalls(t *testing.T) {
 	model, parts, _ := fittest.Harness()
 	model.Likelihood = bayes.Gaussian{StdDev: 1e-13}
-	r, err := fit.Fit(t.Context(), model, few, parts, goSettings(t))
-	if err == nil || r == nil {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	_, err := fit.Fit(t.Context(), model, few, parts, goSettings(t))
 	fittest.Refused(t, "the error", err, "the ladder stalls", "at power", "Threshold")
-	d := fit.Details[*Details](r)
-	if p := r.Posterior; r.Status != run.Stopped || p.Particles() != 300 || p.Evidence().Known() ||
-		p.Provenance().Status != "stopped" || d.Source != BySMC || d.SMCEvidence.Known() || d.ImportanceEvidence.Known() ||
-		d.BridgeEvidence.Known() || !math.IsNaN(d.KHat) || r.Elapsed <= 0 {
-		t.Errorf("%+v, %+v", r, d)
-	}
-	fittest.Says(t, "the warning", strings.Join(r.Warnings, ";"), "at power", "no evidence")
-}
-
-// From a mixture that is much further from the posterior than the prior is, no bridge is made unless it is asked for,
-// and a warning has the reason: 60 particles do not show a mixture how a posterior of 121 weights lies, near to the
-// prior as it is.
-func TestNoBridgeFromFarAway(t *testing.T) {
-	model, parts, _ := fittest.Harness()
-	model.Network, model.Likelihood = nn.MLP{Hidden: []int{30}, Activation: nn.Tanh}, bayes.Gaussian{StdDev: 1}
-	a := few
-	a.SMC.Particles, a.SMC.Moves, a.Draws, a.Components = 60, 1, 200, 1
-	r, d := fittest.Fit[*Details](t, model, a, parts, goSettings(t))
-	if d.bridged != nil || d.Source != BySMC || r.Draws.Evidence != d.SMCEvidence || !slices.Contains(r.Warnings, d.why) {
-		t.Errorf("the result is by %s, %+v; warnings %q", d.Source, d, r.Warnings)
-	}
-	fittest.Says(t, "why", d.why, "there is no bridge", "further from the posterior than the prior", "BridgeAlways")
 }
 
 // onBridge calls a function once there is a bridge.
@@ -341,8 +316,8 @@ func onBridge(f func()) func(run.Progress) {
 	}
 }
 
-// A run that is cancelled on the bridge has the SMC's particles; from its checkpoints, of which the bridge has one of
-// its own, it goes on to the bits of one that was not. A file of another run, or a damaged one, in the place of the
+// A run that is cancelled on the bridge says so; from its checkpoints, of which the bridge has one of its own, it goes
+// on to the bits of one that was not. A file of another run, or a damaged one, in the place of the
 // bridge's is an error, as in that of the first SMC, and no reason to leave the bridge out.
 func TestBridgeResume(t *testing.T) {
 	model, parts, _ := fittest.Harness()
@@ -354,9 +329,9 @@ func TestBridgeResume(t *testing.T) {
 	defer cancel()
 	s := settings
 	s.Progress = onBridge(cancel)
-	r, err := fit.Fit(ctx, model, a, parts, s)
-	if err != nil || r.Status != run.Cancelled || r.Draws.Evidence.Known() || r.Posterior.Particles() != 300 {
-		t.Fatalf("cancelled on the bridge: %v, %+v", err, r)
+	_, err := fit.Fit(ctx, model, a, parts, s)
+	if fittest.Refused(t, "cancelled", err, "the bridge"); !errors.Is(err, context.Canceled) {
+		t.Fatalf("cancelled on the bridge: %v", err)
 	}
 	r, d := fittest.Fit[*Details](t, model, a, parts, settings)
 	if d.BridgeEvidence != of.BridgeEvidence ||
@@ -382,26 +357,20 @@ func TestBridgeResume(t *testing.T) {
 	fittest.Refused(t, "damaged", err, "run.bridge")
 }
 
-// late is a context whose deadline passes at a given time.
-type late struct {
-	context.Context
-	passed bool
-}
-
-func (l *late) Err() error {
-	if l.passed {
-		return context.DeadlineExceeded
+// Where a network has so many units that hardly a draw of the mixture is in canonical order, the particles stay as they
+// are, and the evidence is that of the SMC within the errors of both.
+func TestAnnealedManyUnits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
 	}
-	return l.Context.Err()
-}
-
-// A deadline that passes on the bridge leaves the first SMC's particles, as a cancelled context does.
-func TestBridgeDeadline(t *testing.T) {
-	ctx, settings, a := &late{Context: t.Context()}, goSettings(t), few
-	a.Bridge = BridgeAlways
-	settings.Progress = onBridge(func() { ctx.passed = true })
-	r, err := fit.Sample(ctx, fittest.Density(fittest.Regression(2, 10, 1)), a, settings)
-	if err != nil || r.Status != run.Cancelled || r.Draws.Evidence.Known() || len(r.Draws.LogWeights) != 300 {
-		t.Errorf("a deadline on the bridge: %v, %+v", err, r)
+	model := waveModel(nn.Tanh)
+	model.Network = nn.MLP{Hidden: []int{16}, Activation: nn.Tanh}
+	model.Prior = bayes.Normal{StdDev: .3}
+	settings := goSettings(t)
+	a := Annealed{SMC: smc.Tempered{Kernel: short, Particles: 400}, Draws: 1000}
+	_, d := fittest.Fit[*Details](t, model, a, wave(), settings)
+	e, b := d.SMCEvidence, d.BridgeEvidence
+	if !b.Known() || math.Abs(e.Value-b.Value) > 4*math.Hypot(e.StdErr, b.StdErr) || !(b.StdErr < .3) {
+		t.Errorf("SMC %+v, bridge %+v: %s", e, b, d.why)
 	}
 }

@@ -49,22 +49,22 @@ func (b betweenTargets) Gradient(phi *Node) (logDensity, gradient *Node) {
 }
 
 // bridgeProblem is the problem of the bridge, with particles that begin at the given draws.
-func (r *annealing) bridgeProblem(q mixture, f form, start *mat.Dense) density.Problem {
+func (r *annealing) bridgeProblem(q mixture, start *mat.Dense) density.Problem {
 	problem := r.problem
 	problem.Name += "; bridge"
 	problem.Data = map[string]*tensors.Tensor{}
 	maps.Copy(problem.Data, r.problem.Data)
-	maps.Copy(problem.Data, q.data(f, r.DType))
+	maps.Copy(problem.Data, q.data(r.DType))
 	maps.Copy(problem.Data, r.order.data(r.DType))
 	problem.Initial, problem.Start = nil, r.rows(start)
 	target, order := r.problem.Target, r.order
 	problem.Target = func(data compute.Nodes, inputs []*Node) density.Target {
 		return bridged{target(data, inputs), func(phi *Node) *Node {
-			return f.logDensity(data, order.canonical(data, phi))
+			return logDensityOf(data, order.canonical(data, phi), len(q))
 		}}
 	}
 	if key := r.problem.ProgramKey(); key != "" {
-		return problem.Keyed("bridge", key, f, len(order.layers) > 0) // all else follows from the model
+		return problem.Keyed("bridge", key, len(q), len(order.layers) > 0) // all else follows from the model
 	}
 	return problem
 }

@@ -52,8 +52,7 @@ func inGraph(
 	return out
 }
 
-// In a graph a mixture has the density that it has on the host, with full and with low rank + diagonal covariances,
-// also of a component that was widened, and the gradient of that.
+// In a graph a mixture has the density that it has on the host, and the gradient of that.
 func TestMixtureInGraph(t *testing.T) {
 	const d = 6
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -64,45 +63,27 @@ func TestMixtureInGraph(t *testing.T) {
 			particles.Set(j, i, 3*float64(j%2)+common+float64(i+1)*rng.NormFloat64())
 		}
 	}
-	for _, rank := range []int{0, 2} {
-		f := fitting{rank: rank}
-		m, err := f.fit(t.Context(), particles, equal(400), 2, rng)
-		if err != nil || len(m) != 2 {
-			t.Fatal(len(m), err)
-		}
-		wide, ok := f.component(particles, equal(400), slices.Repeat([]float64{1}, 400), 4)
-		if !ok {
-			t.Fatal("no wide component")
-		}
-		narrow := math.Log(wide.lower.At(d-1, d-1))
-		if wide.widen(1.5); math.Abs(math.Log(wide.lower.At(d-1, d-1))-narrow-math.Log(1.5)) > 1e-12 {
-			t.Error("a component widened by 1.5 is not")
-		}
-		wide.share = .2
-		m[0].share, m[1].share = .5, .3
-		m = append(m, wide)
-		in := form{components: 3, rank: rank}
-		data := m.data(in, compute.Float64)
-		x := mat.DenseCopyOf(particles.Slice(0, 20, 0, d))
-		x.Apply(func(_, _ int, v float64) float64 { return 2 * v }, x) // in the tails too
-		want := m.logDensity(x)
-		for j, v := range inGraph(t, data, x, in.logDensity) {
-			if math.Abs(v-want[j]) > 1e-9 {
-				t.Fatalf("rank %d: log-density %v in a graph, %v on the host", rank, v, want[j])
-			}
-		}
-		gradient := inGraph(t, data, x, func(data compute.Nodes, x *graph.Node) *graph.Node {
-			_, g := density.Func(func(x *graph.Node) *graph.Node { return in.logDensity(data, x) }).Gradient(x)
-			return g
-		})
-		const h = 1e-5
-		for i := range d {
-			up, down := mat.DenseCopyOf(x), mat.DenseCopyOf(x)
-			up.Set(0, i, up.At(0, i)+h)
-			down.Set(0, i, down.At(0, i)-h)
-			if by := (m.logDensity(up)[0] - m.logDensity(down)[0]) / (2 * h); math.Abs(by-gradient[i]) > 1e-6 {
-				t.Errorf("rank %d: gradient %v in a graph, %v by differences", rank, gradient[i], by)
-			}
+	m, err := fitMixture(t.Context(), particles, equal(400), 2, rng)
+	if err != nil || len(m) != 2 {
+		t.Fatal(len(m), err)
+	}
+	m[0].share, m[1].share = .6, .4
+	data := m.data(compute.Float64)
+	inside := func(data compute.Nodes, x *graph.Node) *graph.Node { return logDensityOf(data, x, 2) }
+	x := mat.DenseCopyOf(particles.Slice(0, 20, 0, d))
+	x.Apply(func(_, _ int, v float64) float64 { return 2 * v }, x) // in the tails too
+	computetest.Near(t, "log-density", inGraph(t, data, x, inside), m.logDensity(x), 1e-9)
+	gradient := inGraph(t, data, x, func(data compute.Nodes, x *graph.Node) *graph.Node {
+		_, g := density.Func(func(x *graph.Node) *graph.Node { return inside(data, x) }).Gradient(x)
+		return g
+	})
+	const h = 1e-5
+	for i := range d {
+		up, down := mat.DenseCopyOf(x), mat.DenseCopyOf(x)
+		up.Set(0, i, up.At(0, i)+h)
+		down.Set(0, i, down.At(0, i)-h)
+		if by := (m.logDensity(up)[0] - m.logDensity(down)[0]) / (2 * h); math.Abs(by-gradient[i]) > 1e-6 {
+			t.Errorf("gradient %v in a graph, %v by differences", gradient[i], by)
 		}
 	}
 }
@@ -259,7 +240,7 @@ func TestBridgeRegion(t *testing.T) {
 		e := r.details.BridgeEvidence
 		t.Logf("%s: evidence %.3f +- %.3f, exact -3", activation, e.Value, e.StdErr)
 		if math.Abs(e.Value+3) > 4*e.StdErr || !(e.StdErr < .12) ||
-			len(trace(r.details.bridged)) < 3 || len(r.details.bridged.Doubts) > 0 {
+			len(fit.Details[*smc.Details](r.details.bridged).Trace) < 3 || len(r.details.bridged.Doubts) > 0 {
 			t.Errorf("%s: evidence %+v, exact -3, warnings %q", activation, e, r.details.bridged.Doubts)
 		}
 		square := 0.
@@ -289,37 +270,10 @@ func TestSureKHat(t *testing.T) {
 			BridgeEvidence:     bayes.Evidence{Value: -285, StdErr: .04},
 		}
 		details.decide(true)
-		details.tempered = &fit.Result{Details: []any{&smc.Details{Trace: []smc.StepRecord{{Place: .01}}}}}
 		r := &annealing{Annealed: Annealed{Bridge: bridgeIfNeeded}, details: details}
-		draws := weightedDraws{theta: mat.NewDense(1, 1, nil), firstPower: .002}
-		needed := r.bridges(true, draws)
-		if draws.firstPower = .0009; r.bridges(true, draws) || r.details.NoBridge == "" && needed {
-			t.Errorf("k-hat %v: from further away than the prior there is a bridge, or no word of it", c.khat)
-		}
+		needed := r.bridges(true)
 		if details.Source != c.want || needed != (c.want == ByBridge) {
 			t.Errorf("k-hat %v: the result is by %s, a bridge is needed: %v; want %s", c.khat, details.Source, needed, c.want)
-		}
-	}
-}
-
-// Of log-weights with a normal distribution of standard deviation s, half of the draws are effective at the power
-// sqrt(ln 2)/s, whatever is added to them; those that are -Inf or NaN do not count, and equal ones can all be taken in
-// at once.
-func TestFirstPower(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 5))
-	for _, sd := range []float64{.1, 3, 1000} {
-		w := []float64{math.Inf(-1), math.NaN()}
-		for range 20000 {
-			w = append(w, -1e5+sd*rng.NormFloat64())
-		}
-		want := min(1, math.Sqrt(math.Ln2)/sd)
-		if got := firstPower(w, .5); math.Abs(got/want-1) > .03 {
-			t.Errorf("sd %g: %g, want %g", sd, got, want)
-		}
-	}
-	for _, w := range [][]float64{nil, {3, 3}, {math.Inf(-1)}} {
-		if got := firstPower(w, .5); got != 1 {
-			t.Errorf("%v: %g, want 1", w, got)
 		}
 	}
 }

@@ -20,8 +20,7 @@ const (
 type Details struct {
 	// Source is the estimator whose draws and evidence the result has.
 	Source Estimator
-	// NoBridge is the reason why the bridge failed, or would have begun too far away to be worth its moves; empty if
-	// neither, or if it was not asked for.
+	// NoBridge is the reason why the bridge failed; empty if it did not, or if it was not asked for.
 	NoBridge string
 	// The estimates of the log evidence. ImportanceEvidence is NaN if k-hat is above pmcnet.MaxKHat or unknown,
 	// BridgeEvidence if there is no bridge.

@@ -11,14 +11,6 @@ import (
 
 // This file has the reasons for what is missing in a result, for the estimator that is the result, and for its doubts.
 
-// Why the SMC's particles were not checked.
-const cancelled = "the run was cancelled before the SMC's particles were checked"
-
-func endedAt(power float64) string {
-	return fmt.Sprintf("the run ended at power %.3g of the likelihood, on the way to the posterior: the draws are those "+
-		"of the prior times the likelihood to that power, and no evidence is stated", power)
-}
-
 // Why there are no weighted draws.
 
 func unfitted(particles, d int) string {
@@ -47,12 +39,6 @@ func (r *annealing) verdict() string {
 			safeKHat)
 	}
 	return verdict
-}
-
-// tooFar says why there is no bridge, given the first powers of the bridge and of the SMC from the prior.
-func tooFar(first, prior float64) string {
-	return fmt.Sprintf("the mixture is further from the posterior than the prior is: the bridge's first step of the "+
-		"power would be %.2g, the first SMC's was %.2g (BridgeAlways runs it all the same)", first, prior)
 }
 
 // ofBridge says what came of the bridge.

@@ -1,6 +1,7 @@
 package annealed
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -171,15 +172,7 @@ func (l orderedLayer) apply(phi []float64) {
 	for i := range from {
 		from[i] = i
 	}
-	slices.SortStableFunc(from, func(a, b int) int {
-		switch {
-		case keys[a] > keys[b]:
-			return -1
-		case keys[a] < keys[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(from, func(a, b int) int { return cmp.Compare(keys[b], keys[a]) })
 	before := slices.Clone(phi)
 	for i, k := range from {
 		for c := range l.inputs {
@@ -243,26 +236,15 @@ func (l orderedLayer) canonical(sign, key, phi *Node) *Node {
 	units = Einsum("jab,jbw->jaw", moves, units)
 
 	columns := func(from, to int) *Node { return Slice(units, AxisRange(), AxisRange(), AxisRange(from, to)) }
-	type block struct {
-		at     int
-		values *Node // [J, size]
+	all := []*Node{ // which lie side by side
+		Reshape(columns(0, l.inputs), j, n*l.inputs), Reshape(columns(l.inputs, l.inputs+1), j, n),
+		Reshape(Transpose(columns(l.inputs+1, l.inputs+1+l.outputs), 1, 2), j, l.outputs*n),
 	}
-	blocks := []block{
-		{l.in, Reshape(columns(0, l.inputs), j, n*l.inputs)}, {l.bias, Reshape(columns(l.inputs, l.inputs+1), j, n)},
-		{l.out, Reshape(Transpose(columns(l.inputs+1, l.inputs+1+l.outputs), 1, 2), j, l.outputs*n)},
+	if l.in > 0 {
+		all = append([]*Node{part(0, l.in)}, all...)
 	}
-	slices.SortFunc(blocks, func(a, b block) int { return a.at - b.at })
-	var all []*Node
-	at, d := 0, phi.Shape().Dim(1)
-	for _, b := range blocks {
-		if b.at > at {
-			all = append(all, part(at, b.at-at))
-		}
-		all = append(all, b.values)
-		at = b.at + b.values.Shape().Dim(1)
-	}
-	if at < d {
-		all = append(all, part(at, d-at))
+	if end, d := l.out+l.outputs*n, phi.Shape().Dim(1); end < d {
+		all = append(all, part(end, d-end))
 	}
 	return Concatenate(all, 1)
 }

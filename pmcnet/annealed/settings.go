@@ -18,27 +18,22 @@ import (
 //  2. order: each particle is put into canonical order (hidden units sorted, signs of tanh units flipped), so that the
 //     mixture has to fit one of the posterior's |G| identical images, not all (see the package comment);
 //  3. fit: a mixture q of Student-t distributions is fitted to the particles, with one wide component for regions that
-//     the particles have missed; their scale matrices are full if there are at least 4 D particles, else U U' +
-//     diag(s^2), with U of 20 columns, or D - 1 if that is less;
+//     the particles have missed; if the particles are too few for a covariance there is none;
 //  4. weighting: new draws of q get the weights w = pi(theta) / q(theta) in canonical order, 0 otherwise. The evidence
 //     is |G| times the mean of w; the weights of the result are Pareto-smoothed;
 //  5. bridge: if these weights cannot be trusted, or contradict the SMC, a second SMC sampler moves particles from q to
 //     the posterior through q^(1-power) pi^power. In many dimensions weights degenerate if q is wrong by some
-//     hundredths of its scale in each coordinate; the bridge is then short, and ends at the exact posterior. It is left
-//     out where it would begin further away than the prior is;
+//     hundredths of its scale in each coordinate; the bridge is then short, and ends at the exact posterior;
 //  6. choice: the result is one of the three estimates, by the rule in the package comment. The result's *Details say
 //     which, and what each estimator gives.
 //
 // The SMC and the bridge have checkpoints of their own, whose names end in ".smc" and ".bridge"; the steps between them
-// are repeated. Observe is called once, at the end, with step 1. A run that is cancelled after the SMC has its
-// particles, without an evidence.
+// are repeated. Observe is called once, at the end, with step 1. A run that is cancelled, or whose ladder of powers
+// stalls (see smc.Tempered), has no result but the error.
 //
 // The SMC moves particles until their correlation with their starting points is small (see smc.Tempered.Moves). It is
 // waste-free only if SMC.WasteFree is set: waste-free chains have a fixed length, and if they do not mix within it, as
 // on many networks, neither the posterior nor the error of the evidence can be estimated from them.
-//
-// If the ladder of powers of the first SMC stalls (see smc.Tempered), the result is returned with the error. It has the
-// particles at the power reached, which are not draws of the posterior, the status run.Stopped and no evidence.
 //
 // Given the mixture, the weighted draws and their evidence do not depend on the moves of the SMC. But all three
 // estimates miss a part of the posterior that no particle of the first SMC has found and the mixture does not cover.
@@ -67,9 +62,7 @@ func (Annealed) Takes() fit.Takes { return fit.Takes{Density: true} }
 
 // Bridging says when Annealed runs the bridge, its second SMC sampler, from the fitted mixture to the posterior. The
 // default, "if needed", runs it in three cases: no weighted draws can be trusted; k-hat plus its standard error is
-// above .5; or the weighted draws and the first SMC disagree on the log evidence by more than three standard errors. It
-// does not run it if the mixture is further from the posterior than the prior is: the bridge's first step of the power
-// would be less than a tenth of the SMC's. Then Details.NoBridge says so.
+// above .5; or the weighted draws and the first SMC disagree on the log evidence by more than three standard errors.
 type Bridging string
 
 // When the bridge is run.
@@ -80,12 +73,11 @@ const (
 )
 
 // The mixture: the wide component's share of the draws, its degrees of freedom, and by how much it is wider than all
-// particles; the columns of low rank covariances; and the most components that are tried.
+// particles; and the most components that are tried.
 const (
 	wideShare      = 0.1
 	wideDoF        = 4
 	inflation      = 1.2
-	mostColumns    = 20
 	mostComponents = 16
 )
 

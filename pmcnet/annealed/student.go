@@ -24,9 +24,6 @@ type student struct {
 	dof   float64
 	mean  []float64     // [D]
 	lower *mat.TriDense // L, [D, D]
-	// For low rank + diagonal covariances, L L' = U U' + diag(s^2) with U, [D, R], and s^2, [D].
-	factor   *mat.Dense
-	variance []float64
 }
 
 // mixture of Student-t distributions, whose shares sum to 1.
@@ -67,15 +64,6 @@ func (s student) logConstant() float64 {
 		constant -= math.Log(s.lower.At(i, i))
 	}
 	return constant
-}
-
-// widen multiplies the scale by a factor.
-func (s *student) widen(by float64) {
-	s.lower.ScaleTri(by, s.lower)
-	if s.factor != nil {
-		s.factor.Scale(by, s.factor)
-		floats.Scale(by*by, s.variance)
-	}
 }
 
 // logDensity is the mixture's log-density, [J], at the rows of x, [J, D].
@@ -158,11 +146,6 @@ func chiSquared(rng *rand.Rand, nu float64) float64 {
 	}
 }
 
-// fitting holds the settings of a mixture's fit.
-type fitting struct {
-	rank int // R of low rank + diagonal covariances; 0: full covariances
-}
-
 // Bounds of the degrees of freedom: below the least, a draw's variance is all but infinite; above the most, the
 // component is practically a Gaussian.
 const (
@@ -171,10 +154,10 @@ const (
 	littleGain        = 1e-4 // gain of the mean log-density in a round below which a fit ends
 )
 
-// fit fits n components to particles, the rows of x, [J, D], with weights, [J], that sum to 1. It starts from centres
+// fitMixture fits n components to particles, the rows of x, [J, D], with weights, [J], that sum to 1. It starts from centres
 // chosen by k-means++. Components left with too few particles for a covariance are dropped, so there may be fewer than
 // n, or none. The only error is the context's, if it is cancelled.
-func (f fitting) fit(
+func fitMixture(
 	ctx context.Context, x *mat.Dense, weights []float64, n int, rng *rand.Rand,
 ) (m mixture, err error) {
 	rows, _ := x.Dims()
@@ -182,7 +165,7 @@ func (f fitting) fit(
 	ones := make([]float64, rows)
 	floats.AddConst(1, ones)
 	for _, r := range nearest(x, weights, n, rng) {
-		if s, ok := f.component(x, r, ones, dof); ok {
+		if s, ok := component(x, r, ones, dof); ok {
 			m = append(m, s)
 		}
 	}
@@ -204,7 +187,7 @@ func (f fitting) fit(
 		dof = bestDoF(r, u, dof, float64(len(m[0].mean)))
 		m = m[:0:0]
 		for k := range r {
-			if s, ok := f.component(x, r[k], u[k], dof); ok {
+			if s, ok := component(x, r[k], u[k], dof); ok {
 				m = append(m, s)
 			} else {
 				before = math.Inf(-1) // with one component fewer the density may fall
@@ -256,14 +239,10 @@ func (m mixture) normalise() {
 // component is the M step for one component, given responsibilities r, [J], and tail weights u, [J]. The mean is
 // weighted by r u, and the covariance is sum_j r_j u_j (x_j - mean) (x_j - mean)' / sum_j r_j. ok is false if the
 // effective number of particles is too small, or their covariance is not positive definite.
-func (f fitting) component(x *mat.Dense, r, u []float64, dof float64) (s student, ok bool) {
+func component(x *mat.Dense, r, u []float64, dof float64) (s student, ok bool) {
 	rows, d := x.Dims()
 	sum := floats.Sum(r)
-	needed := float64(d + 2)
-	if f.rank > 0 {
-		needed = float64(f.rank + 2)
-	}
-	if !(sum*sum >= needed*floats.Dot(r, r)) || sum == 0 {
+	if !(sum*sum >= float64(d+2)*floats.Dot(r, r)) || sum == 0 {
 		return s, false
 	}
 	s = student{share: sum, dof: dof, mean: make([]float64, d)}
@@ -279,11 +258,6 @@ func (f fitting) component(x *mat.Dense, r, u []float64, dof float64) (s student
 	}
 	covariance := mat.NewSymDense(d, nil)
 	covariance.SymOuterK(1, centred.T())
-	if f.rank > 0 {
-		if s.factor, s.variance, ok = lowRankPlusDiagonal(covariance, f.rank); !ok {
-			return s, false
-		}
-	}
 	s.lower, ok = lowerOf(covariance)
 	return s, ok
 }
@@ -304,107 +278,6 @@ func lowerOf(a *mat.SymDense) (lower *mat.TriDense, ok bool) {
 		}
 	}
 	return lower, true
-}
-
-// lowRankPlusDiagonal approximates a covariance a by U U' + diag(s^2), with U the factor, [D, R], and s^2 the variance,
-// [D]. It keeps the diagonal and, of the correlation matrix, the leading eigenvectors with their eigenvalues less the
-// noise level, the mean of the other eigenvalues (Tipping and Bishop 1999, eq. 7-8). It overwrites a by the result.
-func lowRankPlusDiagonal(a *mat.SymDense, rank int) (factor *mat.Dense, variance []float64, ok bool) {
-	d := a.SymmetricDim()
-	sd := make([]float64, d)
-	for i := range sd {
-		if sd[i] = math.Sqrt(a.At(i, i)); !(sd[i] > 0) {
-			return nil, nil, false
-		}
-	}
-	correlation := mat.NewSymDense(d, nil)
-	for i := range d {
-		for j := range i + 1 {
-			correlation.SetSym(i, j, a.At(i, j)/(sd[i]*sd[j]))
-		}
-	}
-	rank = min(rank, d-1)
-	values, vectors, ok := leadingPairs(correlation, rank)
-	if !ok {
-		return nil, nil, false
-	}
-	noise := (float64(d) - floats.Sum(values)) / float64(d-rank)
-	factor, variance = mat.NewDense(d, rank, nil), make([]float64, d)
-	for i := range d {
-		for k := range rank {
-			factor.Set(i, k, sd[i]*vectors.At(i, k)*math.Sqrt(max(0, values[k]-noise)))
-		}
-		if variance[i] = a.At(i, i) - floats.Dot(factor.RawRowView(i), factor.RawRowView(i)); !(variance[i] > 0) {
-			return nil, nil, false
-		}
-		for j := range i {
-			a.SetSym(i, j, floats.Dot(factor.RawRowView(i), factor.RawRowView(j)))
-		}
-	}
-	return factor, variance, true
-}
-
-// wholeSpectrum is the largest dimension of a matrix whose eigenvalues are all computed. For larger ones subspaceSteps
-// steps of subspace iteration find the leading eigenvalues, with the error (next eigenvalue / last one kept)^steps.
-const wholeSpectrum, subspaceSteps = 200, 30
-
-// leadingPairs returns the n largest eigenvalues of a positive semidefinite matrix, ascending, and their eigenvectors,
-// [D, n]. In many dimensions they are found by subspace iteration (Halko, Martinsson and Tropp 2011, section 4.5),
-// which takes D^2 n multiplications a step, where all eigenvalues take some 10 D^3, 4 s at D = 751 in each round of a
-// fit.
-func leadingPairs(a *mat.SymDense, n int) (values []float64, vectors *mat.Dense, ok bool) {
-	d := a.SymmetricDim()
-	pairs := func(a *mat.SymDense, n int) ([]float64, *mat.Dense, bool) {
-		var eigen mat.EigenSym
-		if !eigen.Factorize(a, true) {
-			return nil, nil, false
-		}
-		var all mat.Dense
-		eigen.VectorsTo(&all)
-		size := a.SymmetricDim()
-		return eigen.Values(nil)[size-n:], mat.DenseCopyOf(all.Slice(0, size, size-n, size)), true
-	}
-	if d <= wholeSpectrum || 4*n > d {
-		return pairs(a, n)
-	}
-	rng := rand.New(rand.NewPCG(1, 0x65696765)) // the same at each call: the starting vectors make no difference
-	q := mat.NewDense(d, n, nil)
-	for i := range d {
-		for k := range n {
-			q.Set(i, k, rng.NormFloat64())
-		}
-	}
-	var product mat.Dense
-	for range subspaceSteps {
-		product.Mul(a, q)
-		gram := mat.NewSymDense(n, nil) // product = q L': QR factors by Cholesky
-		gram.SymOuterK(1, product.T())
-		lower, ok := lowerOf(gram)
-		if !ok {
-			return nil, nil, false
-		}
-		var inverse mat.TriDense
-		if err := inverse.InverseTri(lower); err != nil {
-			return nil, nil, false
-		}
-		q.Mul(&product, inverse.T())
-	}
-	product.Mul(a, q)
-	var within mat.Dense
-	within.Mul(q.T(), &product)
-	small := mat.NewSymDense(n, nil)
-	for i := range n {
-		for k := i; k < n; k++ {
-			small.SetSym(i, k, (within.At(i, k)+within.At(k, i))/2)
-		}
-	}
-	values, rotation, ok := pairs(small, n)
-	if !ok {
-		return nil, nil, false
-	}
-	vectors = mat.NewDense(d, n, nil)
-	vectors.Mul(q, rotation)
-	return values, vectors, true
 }
 
 // bestDoF is the nu that maximises the expected log-density, given responsibilities and tail weights computed with the

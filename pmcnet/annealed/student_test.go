@@ -88,7 +88,7 @@ func TestFitMixture(t *testing.T) {
 	truth := known(5)
 	rng := rand.New(rand.NewPCG(3, 1))
 	x := drawn(truth, 8000, rng)
-	got, err := fitting{}.fit(t.Context(), x, equal(8000), 2, rng)
+	got, err := fitMixture(t.Context(), x, equal(8000), 2, rng)
 	if err != nil || len(got) != 2 {
 		t.Fatal(err, len(got))
 	}
@@ -115,7 +115,7 @@ func TestFitMixture(t *testing.T) {
 		w[j] = math.Exp(v)
 	}
 	floats.Scale(1/floats.Sum(w), w)
-	if got, err = (fitting{}).fit(t.Context(), some, w, 2, rng); err != nil || len(got) != 2 {
+	if got, err = fitMixture(t.Context(), some, w, 2, rng); err != nil || len(got) != 2 {
 		t.Fatal(err, len(got))
 	}
 	if got[0].mean[0] > got[1].mean[0] {
@@ -125,43 +125,23 @@ func TestFitMixture(t *testing.T) {
 		computetest.Near(t, "weighted share", []float64{s.share}, []float64{truth[k].share}, .04)
 		computetest.Near(t, "weighted mean", s.mean, truth[k].mean, .1)
 	}
-	if n, err := (fitting{}).components(t.Context(), x, equal(8000), rng); err != nil || n < 2 || n > 4 {
+	if n, err := components(t.Context(), x, equal(8000), rng); err != nil || n < 2 || n > 4 {
 		t.Errorf("%d components are chosen of two, %v", n, err)
 	}
-	// More components than the particles can tell a covariance of are dropped; low rank needs fewer.
+	// More components than the particles can tell a covariance of are dropped.
 	few := mat.DenseCopyOf(x.Slice(0, 12, 0, 2))
-	if got, err = (fitting{}).fit(t.Context(), few, equal(12), 10, rng); err != nil || len(got) >= 10 {
+	if got, err = fitMixture(t.Context(), few, equal(12), 10, rng); err != nil || len(got) >= 10 {
 		t.Errorf("%d components of 12 particles, %v", len(got), err)
 	}
 	// Particles that are all the same have no covariance: nothing is left.
 	same := mat.NewDense(20, 2, nil)
-	if got, err = (fitting{}).fit(t.Context(), same, equal(20), 1, rng); err != nil || len(got) != 0 {
+	if got, err = fitMixture(t.Context(), same, equal(20), 1, rng); err != nil || len(got) != 0 {
 		t.Errorf("%d components of one point, %v", len(got), err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err = (fitting{}).fit(ctx, x, equal(8000), 2, rng); !errors.Is(err, context.Canceled) {
+	if _, err = fitMixture(ctx, x, equal(8000), 2, rng); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
-	}
-}
-
-// Low rank + diagonal keeps the variances, and of a covariance of that form all.
-func TestLowRankPlusDiagonal(t *testing.T) {
-	// Equal noise and equal variances: the form that probabilistic components have exactly.
-	a := mat.NewSymDense(6, nil)
-	for i := range 6 {
-		for j := range i + 1 {
-			a.SetSym(i, j, .5)
-		}
-		a.SetSym(i, i, 1.5)
-	}
-	want := mat.NewSymDense(6, nil)
-	want.CopySym(a)
-	if _, _, ok := lowRankPlusDiagonal(a, 1); !ok || !mat.EqualApprox(a, want, 1e-12) {
-		t.Errorf("%v", mat.Formatted(a))
-	}
-	if _, _, ok := lowRankPlusDiagonal(mat.NewSymDense(2, nil), 1); ok {
-		t.Error("a covariance of zeros passes")
 	}
 }
 
@@ -238,35 +218,5 @@ func TestEstimatesDiffer(t *testing.T) {
 		if warned := strings.Contains(strings.Join(result.Doubts.Sentences(), ";"), "differ by"); warned != c.warns {
 			t.Errorf("%+v: warnings %q", c, result.Doubts.Sentences())
 		}
-	}
-}
-
-// The leading eigenvalues and vectors of a large matrix, by subspace iteration, are those of its whole spectrum.
-func TestLeadingPairs(t *testing.T) {
-	const d, n = wholeSpectrum + 40, 3
-	rng := rand.New(rand.NewPCG(3, 4))
-	a := mat.NewSymDense(d, nil)
-	for i := range d {
-		a.SetSym(i, i, 1+rng.Float64())
-	}
-	for k := range n { // three directions that stand out
-		x := make([]float64, d)
-		for i := range x {
-			x[i] = rng.NormFloat64()
-		}
-		a.SymRankOne(a, .1*float64(k+1), mat.NewVecDense(d, x))
-	}
-	values, vectors, ok := leadingPairs(a, n)
-	var whole mat.EigenSym
-	if !ok || !whole.Factorize(a, false) {
-		t.Fatal("no eigenvalues")
-	}
-	computetest.Near(t, "eigenvalues", values, whole.Values(nil)[d-n:], 1e-9)
-	var residual, scaled mat.Dense
-	residual.Mul(a, vectors)
-	scaled.Mul(vectors, mat.NewDiagDense(n, values))
-	residual.Sub(&residual, &scaled)
-	if norm := mat.Norm(&residual, 2); !(norm < 1e-6) {
-		t.Errorf("a v is %g from lambda v", norm)
 	}
 }
