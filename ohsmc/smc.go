@@ -131,7 +131,8 @@ const (
 // Advance implements particles.Stepper: one iteration of Algorithm 1 or 2.
 func (s *ibis) Advance(ctx context.Context, r *particles.Session) (particles.StepRecord, error) {
 	batch, number := r.Batch(), uint32(r.Step+1)
-	if err := s.begins(r, batch, number); err != nil {
+	key := keyOf(r, number)
+	if err := s.begins(r, batch, key); err != nil {
 		return particles.StepRecord{}, err
 	}
 	record := particles.StepRecord{UniqueAncestors: math.Inf(1), StepSize: math.NaN(), MeanGradient: math.NaN()}
@@ -142,18 +143,13 @@ func (s *ibis) Advance(ctx context.Context, r *particles.Session) (particles.Ste
 			return particles.StepRecord{}, ctx.Err()
 		}
 		// Move by a kernel that leaves p(phi | y_1:n-1; psi) invariant.
-		acceptance, err := s.moves(r, n-1, number, &calls)
+		acceptance, err := s.moves(r, n-1, key, &calls)
 		if err != nil {
 			return particles.StepRecord{}, err
 		}
 		record.Acceptance += acceptance / float64(batch.Count)
 		// Weigh by datum n, w_n <- w_n-1 p(y_n | phi_n; psi), and resample for the next.
-		resampling := smc.IfNeeded
-		if n == batch.Count {
-			resampling = smc.Never
-		}
-		at := smc.Counter{Number: number, Call: uint32(n)}
-		w, err := s.stages.Weigh(r.State, smc.Weighing{Place: float64(n - 1), Resampling: resampling}, at, r.Seed)
+		w, err := s.stages.Weigh(r.State, float64(n-1), n < batch.Count, key.At(uint32(n)))
 		if err != nil {
 			return particles.StepRecord{}, err
 		}
@@ -179,26 +175,29 @@ func (s *ibis) Advance(ctx context.Context, r *particles.Session) (particles.Ste
 	return record, nil
 }
 
+// keyOf is the key of the random numbers of a pass.
+func keyOf(r *particles.Session, number uint32) random.Key {
+	return random.KeyOf(r.Seed).Named("sequence").At(number)
+}
+
 // begins puts the batch into the state and draws particles from the prior.
-func (s *ibis) begins(r *particles.Session, batch dataset.Batch, number uint32) error {
+func (s *ibis) begins(r *particles.Session, batch dataset.Batch, key random.Key) error {
 	if _, err := s.take.Run(r.State, batch.Rows); err != nil {
 		return err
 	}
-	return s.stages.Start(r.State, smc.Counter{Number: number}, r.Seed)
+	return s.stages.Start(r.State, key)
 }
 
 // moves makes Moves transitions under the posterior of the first rows, and returns their mean acceptance.
-func (s *ibis) moves(r *particles.Session, rows int, number uint32, calls *uint32) (acceptance float64, err error) {
+func (s *ibis) moves(r *particles.Session, rows int, key random.Key, calls *uint32) (acceptance float64, err error) {
 	if !s.stages.CarriesDensity() {
-		at := smc.Counter{Number: number, Call: uint32(rows + 1)}
-		if err := s.stages.Restart(r.State, float64(rows), at, r.Seed); err != nil {
+		if err := s.stages.Restart(r.State, float64(rows), key.At(uint32(rows+1))); err != nil {
 			return 0, err
 		}
 	}
 	for made := 0; made < s.Moves; made += s.stages.PerCall {
 		for begin := true; ; begin = false { // until the last particle has ended its transition
-			at := smc.Counter{Number: number, Call: *calls}
-			moved, err := s.stages.Move(r.State, smc.Moves{Place: float64(rows), Begin: begin}, at, r.Seed)
+			moved, err := s.stages.Move(r.State, float64(rows), begin, key, *calls)
 			if err != nil {
 				return 0, err
 			}
@@ -278,10 +277,11 @@ func (s *ibis) Sharded() []string { return s.stages.Sharded() }
 // Begin implements particles.Stepper: it adds the entries of a pass to the state, so that a checkpoint before the first
 // step has them too.
 func (s *ibis) Begin(r *particles.Session) error {
-	if err := s.begins(r, r.Batches.At(0), 0); err != nil {
+	key := keyOf(r, 0)
+	if err := s.begins(r, r.Batches.At(0), key); err != nil {
 		return err
 	}
-	return s.stages.Restart(r.State, 0, smc.Counter{}, r.Seed)
+	return s.stages.Restart(r.State, 0, key.At(0))
 }
 
 // takeStep gathers the batch. Input: its rows.

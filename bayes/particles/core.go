@@ -151,7 +151,7 @@ func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, a
 	// raised by a factor 1 + 1e-6, so that Threshold 1 still resamples at every step.
 	least := ConstAs(logWeights, c.Threshold*float64(c.Particles)*(1+1e-6))
 	done = LessOrEqual(smc.EffectiveSampleSize(logWeights), least)
-	ancestors = c.Resampler.Resample(logWeights, rng)
+	ancestors = c.Resampler.Draw(logWeights, logWeights.Shape().Dim(0), rng)
 	if c.Threshold < 1 {
 		places := Iota(logWeights.Graph(), ancestors.Shape(), 0)
 		ancestors = Where(BroadcastToDims(done, c.Particles), ancestors, places)

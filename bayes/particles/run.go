@@ -28,7 +28,6 @@ import (
 // Prepared fills in what is zero and checks the rest, for a job. The threshold and the resampler are the defaults of
 // the algorithm.
 func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resampler) (Training, error) {
-	t.Resampler = cmp.Or(t.Resampler, resampler)
 	rows := j.Rows()
 	if err := limits.Fill("particles: Training",
 		limits.Int("Particles", &t.Particles, 1000).From(2),
@@ -37,6 +36,7 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 		limits.Int("ValidateEvery", &t.ValidateEvery).Zero("once an epoch").From(1),
 		limits.Int("Patience", &t.Patience).Zero("that of 20 epochs").From(1),
 		limits.Float("Threshold", &t.Threshold, threshold).Above(0).To(1),
+		limits.Choice("Resampler", &t.Resampler, resampler, smc.Multinomial, smc.Stratified),
 		limits.Int("Chunk", &t.Chunk).From(0),
 		limits.Field("Chunk", t.Chunk, j.Devices == 1 || t.Chunk == 0,
 			fmt.Sprintf("0 with Devices %d, since each device evaluates its particles at once", j.Devices)),
@@ -52,9 +52,6 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 		limits.Numbers("Particles", t.Particles, t.Particles, j.Bound.D),
 	); err != nil {
 		return t, err
-	}
-	if err := t.Resampler.Check(); err != nil {
-		return t, fmt.Errorf("particles: %w", err)
 	}
 	if err := t.Optimiser.Check(); err != nil {
 		return t, fmt.Errorf("particles: %w", err)

@@ -6,16 +6,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
-
-// programs are the compiled stages, which the engine keeps.
-type programs struct {
-	*Stages
-	tried bool // the target is no user's, or has passed its trial
-}
 
 // Names of the state's entries, as the stages name them.
 const (
@@ -26,21 +19,15 @@ const (
 )
 
 // compiled prepares the stages, or takes those that the engine has kept.
-func (m *machine) compiled() (*programs, func(), error) {
+func (m *machine) compiled() (*Stages, func(), error) {
 	if err := compute.Try(m.probe); err != nil {
 		return nil, nil, fmt.Errorf("smc: %w", err)
 	}
-	return compute.Keep(m.Engine, m.key(), func() (*programs, error) {
-		stages, err := NewStages(m.Engine, m.spec())
-		if err != nil {
-			return nil, err
-		}
-		return &programs{Stages: stages}, nil
-	})
+	return compute.Keep(m.Engine, m.programKey(), func() (*Stages, error) { return NewStages(m.Engine, m.spec()) })
 }
 
-// key names what the stages depend on; "" if that is not known.
-func (m *machine) key() string {
+// programKey names what the stages depend on; "" if that is not known.
+func (m *machine) programKey() string {
 	of := m.problem.ProgramKey()
 	if of == "" {
 		return ""
@@ -50,13 +37,13 @@ func (m *machine) key() string {
 }
 
 // probe builds the target in a graph that is thrown away, to check that it is Factored, and to find out whether it is
-// Folded.
+// folded.
 func (m *machine) probe() {
 	g := graph.NewGraph(m.Engine.Backend(), "smc probe")
 	defer g.Finalize()
 	nodes := m.problem.Parameters(g)
-	_, folded := m.factored(nodes).(Folded)
-	m.folded = folded && m.problem.Start != nil
+	_, isFolded := m.factored(nodes).(folded)
+	m.folded = isFolded && m.problem.Start != nil
 }
 
 // factored is the problem's target, given the state's entries (see density.Problem.In). It panics if the target is not
@@ -77,7 +64,7 @@ func (m *machine) spec() Spec {
 	s := Spec{
 		Kernel: m.Kernel, Particles: m.Particles, Dim: m.problem.Dim, DType: m.DType, Moves: m.Moves,
 		Resampler: Multinomial, Threshold: m.Threshold,
-		chains: m.chains(), tuned: tuned, steered: m.steers(), watched: true,
+		chains: m.chains(), tuned: tuned, steered: m.steers(), tempered: true, try: m.try,
 	}
 	s.Sequence = Sequence{
 		Probe: func(g *graph.Graph) density.Target {
@@ -87,20 +74,6 @@ func (m *machine) spec() Spec {
 			return m.problem.Initial(rng, m.DType, m.Particles)
 		},
 	}
-	switch draws, _ := tryout.DrawsToTry(s.Dim); {
-	case draws == 0 || m.folded: // cannot be tried
-	case m.problem.Start != nil:
-		s.triedOf = "Problem.Start"
-		s.tried = func(nodes compute.Nodes, _ random.Stream) *graph.Node {
-			every := (m.Particles + draws - 1) / draws // of all parts of Start, in case they lie in some order
-			return graph.Slice(nodes[startName], graph.AxisRange().Stride(every))
-		}
-	default:
-		s.triedOf = "Problem.Initial"
-		s.tried = func(_ compute.Nodes, rng random.Stream) *graph.Node {
-			return m.problem.Initial(rng, m.DType, draws)
-		}
-	}
 	s.Reads = m.problem.Entries()
 	if m.problem.Start != nil {
 		s.Reads = append(s.Reads, startName)
@@ -108,7 +81,6 @@ func (m *machine) spec() Spec {
 			return graph.Identity(nodes[startName])
 		}
 	}
-	s.tempered = true
 	s.LogPrior = func(nodes compute.Nodes, phi *graph.Node) *graph.Node { return m.factored(nodes).LogPrior(phi) }
 	s.Target = m.tempered
 	s.Potential = func(nodes compute.Nodes, phi, _ *graph.Node) *graph.Node {

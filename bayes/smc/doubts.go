@@ -32,8 +32,6 @@ func (m *machine) doubts(trace []StepRecord) (all fit.Doubts) {
 			"the standard error of the log evidence: with 100 chains it comes out too small by a fifth; take more particles, "+
 			"or a smaller WasteFree", m.chains())
 	}
-	lost := m.Scouts.warning(m.chains())
-	all.If(lost != "", "region lost", "%s", lost)
 	low, where, proposals, rejected := 1., 0., 0, 0
 	high, still := 0., 0.
 	var stuck StepRecord

@@ -58,7 +58,7 @@ func (g *Genealogy) Add(w Weighed) {
 		g.Before++
 		g.Sum += g.Since
 	}
-	g.Squares, g.Since, g.Now = w.families, w.variance, w.Resampled
+	g.Squares, g.Since, g.Now = w.families, w.variance, w.resampled
 }
 
 // drift measures how much the moves change the estimate of the log evidence; its zero value is the start of a run. A
@@ -86,7 +86,7 @@ type drift struct {
 	Alone    float64 `json:"alone"`
 }
 
-// add takes in the next weighing, whose Weighing.last was d.Step.
+// add takes in the next weighing, whose last step was d.Step.
 func (d *drift) add(w Weighed) {
 	if d.Step > 0 {
 		d.Sum += d.Open - w.behind

@@ -36,7 +36,7 @@ func TestLogEvidence(t *testing.T) {
 func TestGenealogy(t *testing.T) {
 	run := func(squares []float64) (g Genealogy) {
 		for i, s := range squares {
-			g.Add(Weighed{families: s, Resampled: i < len(squares)-1})
+			g.Add(Weighed{families: s, resampled: i < len(squares)-1})
 		}
 		return g
 	}
@@ -66,7 +66,7 @@ func TestGenealogy(t *testing.T) {
 	// One family is left: of it all that is known is what independent particles would have.
 	g = Genealogy{}
 	for _, variance := range []float64{.01, .02, .06} {
-		g.Add(Weighed{families: 1. / 100, variance: variance, Resampled: variance < .06})
+		g.Add(Weighed{families: 1. / 100, variance: variance, resampled: variance < .06})
 	}
 	computetest.Near(t, "few families", []float64{g.StdErr(Multinomial, 100)}, []float64{.3}, 1e-12)
 }
@@ -86,8 +86,8 @@ func TestDrift(t *testing.T) {
 	computetest.Near(t, "missing", []float64{d.missing()}, []float64{math.Sqrt(.25 - .009)}, 1e-12)
 	m := &machine{Tempered: Tempered{Particles: 100}, position: position{LogEvidence: -7, Drift: d}}
 	m.Genealogy = Genealogy{Since: .04}
-	value, stdErr := m.evidence()
-	computetest.Near(t, "the run's evidence, with what is missing in its error", []float64{value, stdErr},
+	e := m.evidence()
+	computetest.Near(t, "the run's evidence, with what is missing in its error", []float64{e.Value, e.StdErr},
 		[]float64{-7, math.Sqrt(.04 + .25 - .009)}, 1e-12)
 	if d.Alone = .025; d.missing() != 0 { // 3 standard deviations are .504
 		t.Errorf("%v is missing where all is noise", d.missing())

@@ -175,11 +175,6 @@ func TestDoubts(t *testing.T) {
 			"50 of 1000 particles never moved at power 0.25, where the others moved well (210 of 5000 trajectories " +
 				"diverged): they are copies of their ancestors, probably in a region that is narrow for the step size, and " +
 				"their share and the log evidence may be wrong; take more moves, or a smaller step size"},
-		{func(m *finished) { m.Scouts = outlook{Above: 3, Highest: 5.25, Known: 2} }, "a narrow region, with a " +
-			"log-density of up to 5.2 above nearly all particles, is known to 2 of 1000 first particles only; 3 new draws of " +
-			"the prior came to it when they were moved under the posterior: the region was lost, or nearly so, while the " +
-			"likelihood's power was low, and no step size helps; the log evidence, its standard error and the shares of " +
-			"modes are not to be trusted; take many more particles"},
 		{func(m *finished) { m.Trace[1].Rejected = 1200 }, "1200 of 10000 proposals had a log-density or a gradient that " +
 			"is not finite: check the target"},
 	} {

@@ -11,9 +11,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
@@ -22,13 +22,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
-
-// TestStartLong is TestStart of waste-free SMC.
-func TestStartLong(t *testing.T) {
-	startsAreExact(t, exactSampler{name: "waste-free", stdDev: .5, Tempered: smc.Tempered{
-		Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400, WasteFree: 4, Moves: 3,
-	}})
-}
 
 // TestSampleIsExactLong has the kernels and settings that TestSampleIsExact has not.
 func TestSampleIsExactLong(t *testing.T) {
@@ -66,7 +59,7 @@ func TestStatesWhatIsMissingLong(t *testing.T) {
 		kernel mcmc.HMC
 		short  bool
 	}{{mcmc.HMC{Steps: 5}, true}, {mcmc.HMC{Steps: 20}, false}, {mcmc.HMC{}, false}} {
-		problem := bostonProblem(t, engine, curve(t), particles).Keyed("curve", c.kernel.Steps)
+		problem := networkProblem(t, engine, curve(t), particles).Keyed("curve", c.kernel.Steps)
 		square, low, drift := 0., 0., 0.
 		for seed := range uint64(runs) {
 			r, err := fit.Sample(t.Context(), problem, smc.Tempered{Kernel: c.kernel, Particles: particles},
@@ -112,19 +105,16 @@ func curve(t *testing.T) *fit.Data {
 	return data
 }
 
-// startsAreExact calls the harness for each sampler.
-func startsAreExact(t *testing.T, samplers ...exactSampler) {
-	for _, c := range samplers {
-		t.Run(c.name, func(t *testing.T) {
-			line := check.Line()
-			problem := linear(line)
-			problem.Initial = nil
-			s := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
-			check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
-				s.Seed, problem.Start = seed, normals(seed, c.Particles)
-				r, err := fit.Sample(t.Context(), problem, c.Tempered, s)
-				return runOf(r), err
-			}, check.SequentialOptions{Problem: &line, Runs: 40, StdDev: c.stdDev})
-		})
+// networkProblem is the posterior of a network, for so many particles.
+func networkProblem(t *testing.T, engine *compute.Engine, data *fit.Data, particles int) density.Problem {
+	t.Helper()
+	x, y, err := data.Tensors(compute.Float32, data.Parts.Train)
+	if err != nil {
+		t.Fatal(err)
 	}
+	problem, err := density.NewProblem(engine, data.Bound, x, y, nil, particles, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return problem
 }

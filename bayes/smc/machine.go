@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
@@ -22,13 +22,13 @@ import (
 type machine struct {
 	*fit.Job
 	Tempered
-	stages  *programs
+	stages  *Stages
 	problem density.Problem
-	folded  bool   // Problem.Start need not be spread as LogPrior is: see Folded
-	seed    uint64 // of the random numbers
-	part    bool   // of a RunTo
-	rungs   int    // the powers of the Ladder that it goes to; 0: to the posterior
-	resumed bool   // from a checkpoint
+	folded  bool       // Problem.Start need not be spread as LogPrior is: see folded
+	key     random.Key // of the random numbers
+	part    bool       // of a RunTo
+	rungs   int        // the powers of the Ladder that it goes to; 0: to the posterior
+	resumed bool       // from a checkpoint
 	position
 }
 
@@ -51,8 +51,7 @@ type position struct {
 	Transitions int        `json:"transitions"`  // made in the whole run
 	Sum         float64    `json:"sum"`          // of the acceptance, over the moves of the transitions in progress
 	Full        float64    `json:"full"`         // the same of particles with full steps
-	Scouts      outlook    `json:"scouts"`
-	Repeated    string     `json:"repeated"` // mcmc.Carrier.RepeatedDraws
+	Repeated    string     `json:"repeated"`     // mcmc.Carrier.RepeatedDraws
 }
 
 // Keep implements fit.Keeper.
@@ -77,7 +76,6 @@ const (
 	toWeigh   stage = "weigh"
 	toRestart stage = "restart"
 	toMove    stage = "move"
-	toScout   stage = "scout"
 	stalled   stage = "stalled" // the ladder has come to an end, at which a resumed run ends again
 	finished  stage = "finished"
 )
@@ -130,36 +128,25 @@ func (m *machine) fill(state *compute.State) error {
 		m.Trajectory.Length = shortest
 	}
 	m.Next, m.Repeated = toWeigh, m.stages.carrier.RepeatedDraws()
-	if !m.stages.tried {
-		if err := m.tryTarget(state); err != nil {
-			return err
-		}
-		m.stages.tried = true
-	}
-	return m.stages.Start(state, m.counter(1), m.seed)
+	m.calls(1)
+	return m.stages.Start(state, m.numbers())
 }
 
 // step makes one call to the device: a weighing with its resampling, the evaluation of what the kernel carries, or some
-// moves; or, at the end, it sends out scouts.
+// moves.
 func (m *machine) step(_ context.Context, at *fit.Trail[StepRecord]) error {
-	begun := time.Now()
 	var err error
 	switch m.Next {
 	case toWeigh:
 		err = m.weigh(at)
 	case toRestart:
 		m.Evaluations += m.chains()
-		err = m.stages.Restart(at.State(), m.Place, m.counter(1), m.seed)
+		err = m.stages.Restart(at.State(), m.Place, m.numbers().At(m.calls(1)))
 		m.Next = toMove
 	case toMove:
 		err = m.move(at)
-	case toScout:
-		err = m.scout(at.State())
 	case stalled:
 		err = m.stall(at)
-	}
-	if n := len(at.Records); n > 0 {
-		at.Records[n-1].Seconds += time.Since(begun).Seconds()
 	}
 	if err != nil {
 		return fmt.Errorf("smc: at power %.4g: %w", m.Place, err)
@@ -170,23 +157,21 @@ func (m *machine) step(_ context.Context, at *fit.Trail[StepRecord]) error {
 // weigh takes in the next part of the likelihood, and resamples: always on a ladder that the particles choose, at the
 // end, and for waste-free chains on a given ladder; otherwise if the weights have become too unequal.
 func (m *machine) weigh(at *fit.Trail[StepRecord]) error {
-	step, most, resampling := 0., 1-m.Place, always
+	take := weighing{place: m.Place, share: math.Inf(1), most: 1 - m.Place, last: m.Drift.Step}
 	next := 1.
 	if len(m.Ladder) > 0 {
 		next = m.Ladder[m.Rung]
-		step = next - m.Place
+		take.step = next - m.Place
 		if next < 1 && !m.stages.wasteFree() {
-			resampling = IfNeeded
+			take.share = m.Threshold
 		}
 	}
 	m.Evaluations += m.Particles
-	w, err := m.stages.Weigh(at.State(), Weighing{
-		Place: m.Place, Resampling: resampling, step: step, most: most, last: m.Drift.Step,
-	}, m.counter(1), m.seed)
+	w, err := m.stages.weighBy(at.State(), take, m.numbers().At(m.calls(1)))
 	if err != nil {
 		return err
 	}
-	if len(m.Ladder) == 0 && w.step < most {
+	if len(m.Ladder) == 0 && w.step < take.most {
 		next = m.Place + w.step
 	}
 	m.Place, m.Rung = next, m.Rung+1
@@ -194,8 +179,7 @@ func (m *machine) weigh(at *fit.Trail[StepRecord]) error {
 	m.Genealogy.Add(w)
 	m.Drift.add(w)
 	at.Records = append(at.Records, StepRecord{
-		Place: m.Place, LogEvidence: w.Increment, ESS: w.ESS, Ancestors: w.Ancestors,
-		First: 1 / w.families, Resampled: w.Resampled, NonFinite: w.NonFinite, StepSize: m.position.StepSize,
+		Place: m.Place, LogEvidence: w.Increment, ESS: w.ESS, First: 1 / w.families, NonFinite: w.NonFinite,
 		Acceptance: math.NaN(), Drift: m.Drift.Sum,
 	})
 	if math.IsInf(w.Increment, -1) || math.IsNaN(w.Increment) {
@@ -206,7 +190,7 @@ func (m *machine) weigh(at *fit.Trail[StepRecord]) error {
 	if m.Next = toRestart; m.stages.CarriesDensity() {
 		m.Next = toMove
 	}
-	if m.stalls(w) && w.step < most {
+	if m.stalls(w) && w.step < take.most {
 		m.Next = stalled
 		return m.stall(at)
 	}
@@ -242,10 +226,11 @@ const gain = 1.4
 func (m *machine) move(at *fit.Trail[StepRecord]) error {
 	last := &at.Records[len(at.Records)-1]
 	made := m.stages.PerCall
-	moved, err := m.stages.Move(at.State(), Moves{
-		Place: m.Place, Begin: !m.Going, number: m.Transitions, first: last.Transitions == 0 && !m.Going, slot: m.Slot,
-		stepSize: m.position.StepSize, steps: trajectorySteps(m.Trajectory.Length, last.Transitions),
-	}, m.counter(made), m.seed)
+	moved, err := m.stages.moveBy(at.State(), moves{
+		place: m.Place, begin: !m.Going, number: m.Transitions, shares: m.key.Named("transition"),
+		first: last.Transitions == 0 && !m.Going, slot: m.Slot, stepSize: m.position.StepSize,
+		steps: trajectorySteps(m.Trajectory.Length, last.Transitions),
+	}, m.numbers(), m.calls(made))
 	if err != nil {
 		return err
 	}
@@ -265,7 +250,7 @@ func (m *machine) move(at *fit.Trail[StepRecord]) error {
 	last.Acceptance = (before + m.Sum) / float64(last.Transitions+made)
 	last.Transitions += made
 	m.Transitions += made
-	last.StepSize, last.Correlation, last.Unmoved = m.position.StepSize, moved.correlation, moved.unmoved
+	last.Correlation, last.Unmoved = moved.correlation, moved.unmoved
 	last.Steps = int(math.Round(m.Trajectory.Length))
 	if wanted, ok := m.adapts(); ok {
 		m.position.StepSize *= math.Exp(gain * (m.Full/float64(made) - wanted))
@@ -282,13 +267,8 @@ func (m *machine) move(at *fit.Trail[StepRecord]) error {
 		m.Trajectory.adapt()
 	}
 	at.Step++
-	switch {
-	case m.Place < 1:
+	if m.Next = finished; m.Place < 1 {
 		m.Next = toWeigh
-	case m.scouts():
-		m.Next = toScout
-	default:
-		m.Next = finished
 	}
 	return nil
 }
@@ -352,12 +332,15 @@ func (m *machine) enough(moved Moved) bool {
 	return stalls
 }
 
-// counter gives the next call its own part of the stream of random numbers; a call that makes several draws, one for
-// each transition, gets as many.
-func (m *machine) counter(draws int) Counter {
-	at := Counter{Call: m.Calls}
+// numbers is the key of the random numbers of the stages' calls.
+func (m *machine) numbers() random.Key { return m.key.At(0) }
+
+// calls gives the next call its own part of the stream of random numbers: it returns the first of so many numbers of
+// calls, one for each transition of a call that makes several.
+func (m *machine) calls(draws int) uint32 {
+	first := m.Calls
 	m.Calls += uint32(draws)
-	return at
+	return first
 }
 
 // tunes says whether moves take a step size.

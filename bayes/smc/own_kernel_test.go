@@ -1,13 +1,11 @@
 package smc_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/internal/kerneltest"
@@ -52,35 +50,6 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("%s, waste-free %d: %v; want %q", c.name, wasteFree, err, c.says)
 			}
-		}
-	}
-}
-
-// twoSteps is a random walk that makes two moves with the same random numbers.
-type twoSteps struct{ mcmc.RandomWalkMetropolis }
-
-func (k twoSteps) Move(
-	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
-) (mcmc.State, mcmc.Info) {
-	s, _ = k.RandomWalkMetropolis.Move(rng, s, target, tuning)
-	return k.RandomWalkMetropolis.Move(rng, s, target, tuning)
-}
-
-// A kernel of a user's own that draws from one stream twice is warned of, also where a finished run is read again.
-func TestKernelDrawsTwice(t *testing.T) {
-	problem := density.Problem{Dim: 3, Initial: initial(3, func(z *graph.Node) *graph.Node { return z }),
-		Target: func(compute.Nodes, []*graph.Node) density.Target {
-			return smc.Posterior{Prior: logNormal, Likelihood: logNormal}
-		}}
-	kernel := twoSteps{mcmc.RandomWalkMetropolis{StepSize: .5}}
-	s := run.Settings{Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run")}
-	for range 2 { // the second reads the finished run
-		result, err := fit.Sample(t.Context(), problem, smc.Tempered{Kernel: kernel, Particles: 64, Moves: 1}, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all := strings.Join(result.Warnings, "; "); !strings.Contains(all, `"proposal": own_kernel_test.go:`) {
-			t.Errorf("warns %q", all)
 		}
 	}
 }

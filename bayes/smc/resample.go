@@ -1,8 +1,6 @@
 package smc
 
 import (
-	"fmt"
-
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 
@@ -26,24 +24,10 @@ const (
 	Stratified Resampler = "stratified"
 )
 
-// Check returns an error for a scheme that is neither of the two.
-func (r Resampler) Check() error {
-	switch r {
-	case "", Multinomial, Stratified:
-		return nil
-	}
-	return fmt.Errorf("smc: unknown resampling scheme %q: use multinomial or stratified", string(r))
-}
-
-// Resample draws the ancestors of J particles with the given log-weights, [J], which need not be normalised: their
-// numbers, int32 [J], ascending, so that copies of one particle lie side by side. A particle of weight 0 is never
-// drawn. At least one weight must be positive. The sums are in float64: in float32 they would pick particles of weight
-// 0.
-func (r Resampler) Resample(logWeights *graph.Node, rng random.Stream) *graph.Node {
-	return r.Draw(logWeights, logWeights.Shape().Dim(0), rng)
-}
-
-// Draw is Resample with n ancestors of the J particles, int32 [n]: particle j is drawn n w_j times in the mean.
+// Draw draws n ancestors of J particles with the given log-weights, [J], which need not be normalised: their numbers,
+// int32 [n], ascending, so that copies of one particle lie side by side. Particle j is drawn n w_j times in the mean,
+// one of weight 0 never. At least one weight must be positive. The sums are in float64: in float32 they would pick
+// particles of weight 0.
 func (r Resampler) Draw(logWeights *graph.Node, n int, rng random.Stream) *graph.Node {
 	weights := ConvertDType(logWeights, dtypes.Float64)
 	weights = Exp(Sub(weights, compute.FiniteMax(weights)))

@@ -19,9 +19,6 @@ type Details struct {
 	Tuned mcmc.Tuned
 	// Evaluations counts the log-likelihoods of single particles that were evaluated, with or without the gradient.
 	Evaluations int
-	// NonFinite counts proposals that were rejected because their log-density, or its gradient, was not finite.
-	// Divergent counts trajectories that were given up because the error of their energy was too large.
-	NonFinite, Divergent int
 }
 
 // StepRecord summarises one temperature: its weighing and resampling, and the moves that followed.
@@ -29,25 +26,16 @@ type StepRecord struct {
 	Place       float64 // the likelihood's power
 	LogEvidence float64 // increase of the log evidence
 	ESS         float64 // effective sample size after weighing, before resampling
-	Ancestors   float64 // number of different ancestors, of those drawn if waste-free; else J if not resampled
 	First       float64 // effective number of first particles that all descend from, 1 / sum_i G_i^2 of Genealogy
-	Resampled   bool
 	NonFinite   int     // particles whose log-likelihood is not finite: they have weight 0
 	Transitions int     // number of transitions of each particle, or chain, that followed; 0: none
 	Acceptance  float64 // their mean acceptance; NaN if there were none
 	Correlation float64 // of log prior or log-likelihood after them with that before: see Tempered.Moves
-	StepSize    float64 // of the last of them; 0 for kernels that are not Tunable
 	Steps       int     // of a trajectory, where they are chosen (mcmc.Steered); else 0
 	Rejected    int     // proposals whose log-density, or its gradient, was not finite
 	Divergent   int     // trajectories that were given up since their energy was off by too much
 	Unmoved     int     // particles, or chains, that none of the transitions moved from where resampling put them
 	Drift       float64 // of the log evidence by the moves over the steps before, see drift
-	Seconds     float64
-}
-
-// evidence is the log evidence of what is taken in so far, with its standard error.
-func (m *machine) evidence() (value, stdErr float64) {
-	return m.LogEvidence, math.Hypot(m.Genealogy.StdErr(Multinomial, m.chains()), m.Drift.missing())
 }
 
 // result is the result so far.
@@ -68,23 +56,26 @@ func (m *machine) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
 		Trace: slices.Clone(at.Records), // a run goes on with its own
 		Tuned: mcmc.Tuned{StepSize: m.position.StepSize, Scale: scale}, Evaluations: m.Evaluations,
 	}
-	for _, t := range at.Records {
-		details.NonFinite += t.Rejected
-		details.Divergent += t.Divergent
-	}
 	result := &fit.Result{
 		Draws: draws, Status: at.Status, Elapsed: m.Elapsed(), Approximation: m.approximation(), Details: []any{details},
 	}
 	if at.Status == run.Completed {
-		result.Draws.Evidence.Value, result.Draws.Evidence.StdErr = m.evidence()
+		result.Draws.Evidence = m.evidence()
 		result.Doubts = m.doubts(at.Records)
 	}
 	return result, nil
 }
 
+// evidence is the log evidence of what is taken in so far, with its standard error.
+func (m *machine) evidence() bayes.Evidence {
+	return bayes.Evidence{
+		Value: m.LogEvidence, StdErr: math.Hypot(m.Genealogy.StdErr(Multinomial, m.chains()), m.Drift.missing()),
+	}
+}
+
 // approximation says which distribution the particles are of; empty if it is the posterior.
 func (m *machine) approximation() string {
-	if m.Next == finished || m.Next == toScout {
+	if m.Next == finished {
 		return ""
 	}
 	return fmt.Sprintf("the prior times the likelihood to the power %.4g, or on the way to it", m.Place)

@@ -186,9 +186,6 @@ func TestResampleExtremes(t *testing.T) {
 			}
 		}
 	}
-	if err := Resampler("roulette").Check(); err == nil || !strings.Contains(err.Error(), "roulette") {
-		t.Errorf("an unknown scheme: error %v", err)
-	}
 }
 
 func TestSelectAndUnique(t *testing.T) {

@@ -38,15 +38,14 @@ type Spec struct {
 	// chains is M, how many of the particles are drawn to be moved. Each drawn particle is the start of a chain of J/M
 	// states, which become the new particles (waste-free: Dau and Chopin 2022). 0: all J are moved, and only their last
 	// states are kept.
-	chains   int
-	tuned    bool // the step size is an input of Move, see stepShares; else it is the kernel's own
-	steered  bool // the number of steps of a trajectory is an input of Move; else it is the kernel's own
-	tempered bool // Weigh multiplies what Potential gives by the step of the power; else it counts once
-	watched  bool // Move reports how far particles have come: see Moved.correlation and Moved.unmoved
-	// tried, if set, makes draws as Initial does, [n, D], with which Start tests that LogPrior is their log-density;
-	// triedOf is what has made them, for messages, such as "Problem.Initial".
-	tried   func(nodes compute.Nodes, rng random.Stream) *graph.Node
-	triedOf string
+	chains  int
+	tuned   bool // the step size is an input of Move, see stepShares; else it is the kernel's own
+	steered bool // the number of steps of a trajectory is an input of Move; else it is the kernel's own
+	// tempered: Weigh multiplies what Potential gives by the step of the power; else it counts once. Move reports how
+	// far particles have come: see Moved.correlation and Moved.unmoved.
+	tempered bool
+	// try, if set, tries by the first particles, phi, whether the target is in order.
+	try func(t *tryout.Trial, rng random.Stream, nodes compute.Nodes, phi *graph.Node)
 }
 
 // Sequence has the distributions from the prior to the posterior, as functions of the state's entries that Spec.Reads
@@ -79,18 +78,9 @@ type Stages struct {
 
 	start, weigh, restart, move *compute.Program
 	carried                     *compute.Program // compares what a user's own kernel carries; nil for others
-	draws, compared             tryout.Trial     // of the first draws, and of what it carries
+	tried, compared             tryout.Trial     // of the first particles, and of what the kernel carries
 	moved                       int              // calls of Move
 }
-
-// Counter names a part of the stream of random numbers. No two calls on the particles of one Number may have the same
-// Call; a call of Move with several transitions uses as many Calls, one after another.
-type Counter struct{ Number, Call uint32 }
-
-// key is the key of that part of the stream.
-func (c Counter) key(seed uint64) random.Key { return sequence(seed).At(c.Number).At(c.Call) }
-
-func sequence(seed uint64) random.Key { return random.KeyOf(seed).Named("sequence") }
 
 // NewStages checks spec and prepares the programs. Each is compiled at its first call. To find out what the kernel
 // carries, NewStages builds a move in a graph that is thrown away.
@@ -114,7 +104,7 @@ func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
 	}
 	population := []string{s.phi(), s.logWeights(), s.eve(), s.scale()}
 	moved := append(s.carrier.Names(), s.unfinished()) // the chains' phi first
-	if s.watched {
+	if s.tempered {
 		moved = append(moved, s.before(), s.unmoved())
 	}
 	switch {
@@ -124,7 +114,7 @@ func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
 		population = append(population, s.carrier.LogDensity())
 	}
 	started, weighed := append(slices.Clone(population), s.unfinished()), population
-	if s.watched {
+	if s.tempered {
 		started = append(started, s.before(), s.unmoved())
 	}
 	if s.wasteFree() {
@@ -182,7 +172,7 @@ func (s *Stages) unmoved() string    { return s.Prefix + "unmoved" }
 // first. Some exist after the first Restart only.
 func (s *Stages) Entries() []string {
 	names := append([]string{s.phi(), s.logWeights(), s.eve(), s.scale(), s.unfinished()}, s.carrier.Names()...)
-	if s.watched {
+	if s.tempered {
 		names = append(names, s.before(), s.unmoved())
 	}
 	if !s.wasteFree() {
@@ -208,23 +198,24 @@ func (s *Stages) CarriesDensity() bool {
 		len(s.carrier.Names()) == 2
 }
 
-// Start draws particles from the prior, with equal weights. If Spec.tried is set, it is an error if its draws clearly
-// do not have the density of LogPrior.
-func (s *Stages) Start(state *compute.State, at Counter, seed uint64) error {
-	record, err := s.start.Run(state, sequence(seed).At(at.Number).Words())
+// Start draws particles from the prior, with equal weights. Here and below, the random numbers are those of a key: no
+// two calls on the same particles may have the same one.
+func (s *Stages) Start(state *compute.State, key random.Key) error {
+	record, err := s.start.Run(state, key.Words())
 	if err != nil {
 		return err
 	}
-	return s.draws.Check(record)
+	return s.tried.Check(record)
 }
 
 func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	phi := s.Initial(nodes, random.FromKey(inputs[0]))
+	rng := random.FromKey(inputs[0])
+	phi := s.Initial(nodes, rng)
 	s.check("what Initial draws", phi, s.Particles, s.Dim)
 	next := compute.Nodes{s.phi(): phi, s.logWeights(): s.uniform(phi), s.eve(): s.tile(places(phi.Graph(), s.chains))}
 	next[s.scale()] = s.stdDev(phi, next[s.logWeights()])
 	next[s.unfinished()] = Zeros(phi.Graph(), shapes.Make(s.DType, s.chains))
-	if s.watched {
+	if s.tempered {
 		next[s.before()] = Zeros(phi.Graph(), shapes.Make(s.DType, s.chains, 2))
 		next[s.unmoved()] = OnesLike(next[s.unfinished()])
 	}
@@ -233,36 +224,27 @@ func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 		s.check("the log prior", logPrior, s.Particles)
 		next[s.carrier.LogDensity()] = compute.Gate(logPrior)
 	}
-	if s.tried == nil {
-		return next, ConstAs(phi, []float64{0})
+	s.tried = tryout.Trial{}
+	if s.try != nil {
+		s.try(&s.tried, rng, nodes, phi)
 	}
-	s.draws = tryout.Trial{}
-	s.draws.Draws(s.triedOf, s.tried(nodes, random.FromKey(inputs[0]).Named("tried")),
-		func(phi *Node) *Node { return s.LogPrior(nodes, phi) })
-	return next, s.draws.Numbers()
+	if numbers := s.tried.Numbers(); numbers != nil {
+		return next, numbers
+	}
+	return next, ConstAs(phi, []float64{0})
 }
-
-// Resampling says when Weigh resamples.
-type Resampling int
-
-// The ways to resample.
-const (
-	Never    Resampling = iota
-	IfNeeded            // where the effective sample size is at most Spec.Threshold J
-	always
-)
 
 // Weighed holds the results of Weigh on the host.
 type Weighed struct {
 	Increment float64 // of the log evidence: log sum_j w_j exp(step potential_j); -Inf if no particle has any weight
 	ESS       float64 // the effective sample size after weighing, before resampling
-	Resampled bool
 	Ancestors float64 // number of different ancestors, of those drawn if waste-free; else J if not resampled
 	NonFinite int     // particles whose potential is not finite
 
-	step     float64 // by which the power has risen; 1 unless Spec.tempered
-	families float64 // sum_i G_i^2 of Genealogy, before resampling
-	variance float64 // relative variance of the mean weight of particles, or chains, since they were resampled
+	resampled bool
+	step      float64 // by which the power has risen; 1 unless Spec.tempered
+	families  float64 // sum_i G_i^2 of Genealogy, before resampling
+	variance  float64 // relative variance of the mean weight of particles, or chains, since they were resampled
 	// ahead is log sum_j w_j exp(step/2 potential_j), with the weights before weighing. behind is the same with -last/2
 	// in place of step/2. They are the two sides of the bridges from which the drift is computed. 0 unless Spec.tempered.
 	ahead, behind float64
@@ -271,33 +253,41 @@ type Weighed struct {
 	joint, alone float64
 }
 
-// Weighing says what Weigh takes in, and when it resamples.
-type Weighing struct {
-	Place      float64 // that is reached: what comes next after it is taken in
-	Resampling Resampling
+// Weigh takes in what comes after a place: it multiplies the weights by its likelihood. With resample it resamples
+// where the effective sample size is at most Spec.Threshold J.
+func (s *Stages) Weigh(state *compute.State, place float64, resample bool, key random.Key) (Weighed, error) {
+	w := weighing{place: place}
+	if resample {
+		w.share = s.Threshold
+	}
+	return s.weighBy(state, w, key)
+}
+
+// weighing says what weighBy takes in, and when it resamples.
+type weighing struct {
+	place float64 // that is reached: what comes next after it is taken in
+	share float64 // of J: the largest effective sample size at which it resamples; 0: never, +Inf: always
 	// If Spec.tempered, step is the increase of the power. 0 takes the largest step, at most most, at which the
-	// effective sample size is at least Spec.Threshold J. last is the step that led to Place, 0 at the beginning.
+	// effective sample size is at least Spec.Threshold J. last is the step that led to place, 0 at the beginning.
 	step, most, last float64
 }
 
-// Weigh takes in what comes after a place: it multiplies the weights by its likelihood, to the power of the step if
-// Spec.tempered, and resamples.
-func (s *Stages) Weigh(state *compute.State, weighing Weighing, at Counter, seed uint64) (Weighed, error) {
-	w := weighing
-	inputs := []float64{w.Place, w.step, w.most, float64(w.Resampling), w.last}
-	record, err := s.weigh.Run(state, inputs, at.key(seed).Words())
+// weighBy is Weigh, by the likelihood to the power of the step if Spec.tempered.
+func (s *Stages) weighBy(state *compute.State, w weighing, key random.Key) (Weighed, error) {
+	inputs := []float64{w.place, w.step, w.most, w.share * float64(s.Particles) * (1 + 1e-6), w.last}
+	record, err := s.weigh.Run(state, inputs, key.Words())
 	if err != nil {
 		return Weighed{}, err
 	}
 	return Weighed{
-		step: record[0], Increment: record[1], ESS: record[2], Resampled: record[3] != 0, Ancestors: record[4],
+		step: record[0], Increment: record[1], ESS: record[2], resampled: record[3] != 0, Ancestors: record[4],
 		NonFinite: int(record[5]), families: record[6], variance: record[7], ahead: record[8], behind: record[9],
 		joint: record[10], alone: record[11],
 	}, nil
 }
 
 func (s *Stages) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	place, resampling := element(inputs[0], 0), element(inputs[0], 3)
+	place := compute.Element(inputs[0], 0)
 	phi := nodes[s.phi()]
 	potential := s.Potential(nodes, phi, ConvertDType(place, s.DType))
 	s.check("the log-likelihood", potential, s.Particles)
@@ -305,7 +295,7 @@ func (s *Stages) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	step, increment := OnesLike(place), potential
 	var ahead, behind, logAhead, logBehind *Node
 	if s.tempered {
-		step = s.step(nodes[s.logWeights()], potential, element(inputs[0], 1), element(inputs[0], 2))
+		step = s.step(nodes[s.logWeights()], potential, compute.Element(inputs[0], 1), compute.Element(inputs[0], 2))
 		times := func(x *Node) *Node { return ConvertDType(Mul(ConvertDType(potential, compute.Float64), x), s.DType) }
 		half := func(step *Node, sign float64) (weights, logSum *Node) {
 			logFactor := compute.Gate(times(MulScalar(step, sign/2)))
@@ -314,15 +304,13 @@ func (s *Stages) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 		}
 		increment = times(step)
 		ahead, logAhead = half(step, 1)
-		behind, logBehind = half(element(inputs[0], 4), -1)
+		behind, logBehind = half(compute.Element(inputs[0], 4), -1)
 	}
 	logWeights, logSum := Normalise(Add(nodes[s.logWeights()], increment))
 	ess := EffectiveSampleSize(logWeights)
 
 	// Resample.
-	needed := LessOrEqual(ess, ConstAs(ess, s.Threshold*float64(s.Particles)*(1+1e-6)))
-	asked := func(r Resampling) *Node { return Equal(resampling, ConstAs(resampling, float64(r))) }
-	done := Or(And(needed, asked(IfNeeded)), asked(always))
+	done := LessOrEqual(ess, ConvertDType(compute.Element(inputs[0], 3), ess.DType()))
 	ifDone := func(a, b *Node) *Node { return Where(BroadcastToDims(done, a.Shape().Dim(0)), a, b) }
 	ancestors := s.Resampler.Draw(logWeights, s.chains, random.FromKey(inputs[1]).Named("resample"))
 	next := compute.Nodes{
@@ -372,8 +360,8 @@ func (s *Stages) relativeVariance(weights *Node) *Node {
 
 // Restart evaluates what the kernel carries under the distribution at a place, at the particles that are to be moved.
 // For waste-free chains these are the ancestors that were drawn; until a chain moves, all its states are its start.
-func (s *Stages) Restart(state *compute.State, place float64, at Counter, seed uint64) error {
-	_, err := s.restart.Run(state, place, at.key(seed).Words())
+func (s *Stages) Restart(state *compute.State, place float64, key random.Key) error {
+	_, err := s.restart.Run(state, place, key.Words())
 	return err
 }
 
@@ -392,7 +380,7 @@ func (s *Stages) restartStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 // Moved holds the results of Move on the host.
 type Moved struct {
 	Acceptance float64 // sum over transitions of the mean over chains; 1 each for kernels that always move
-	Unfinished int     // chains whose transition is not complete: call Move with Begin false until there are none
+	Unfinished int     // chains whose transition is not complete: call Move without begin until there are none
 
 	full      float64 // Acceptance over the chains that take the full step size; the same unless Spec.tuned
 	nonFinite int     // transitions that came where the log-density or its gradient is not finite
@@ -407,32 +395,38 @@ type Moved struct {
 	squaredJump, jumpGrowth float64
 }
 
-// Moves says which moves Move makes.
-type Moves struct {
-	Place float64 // of the distribution
-	Begin bool    // all chains begin a transition; else those whose transition is not complete continue it
-
-	number   int     // of the first of the transitions in the run: chains have their step sizes by it, if Spec.tuned
-	first    bool    // it is the first transition since the chains were drawn
-	slot     int     // of a waste-free chain: the number, from 1, of the state that the transition leads to
-	stepSize float64 // counts if Spec.tuned
-	steps    int     // of a trajectory; counts if Spec.steered
+// Move makes PerCall transitions of all chains under the distribution at a place. Of a kernel whose transitions take
+// several moves it makes one move: with begin all chains begin a transition, else those whose transition is not
+// complete continue it. Its transitions have the keys key.At(call), key.At(call+1) and so on. It is an error if a
+// kernel of your own then carries values of another place than the chains': the first call tests this, and the second,
+// the fourth, the eighth and so on.
+func (s *Stages) Move(
+	state *compute.State, place float64, begin bool, key random.Key, call uint32,
+) (Moved, error) {
+	return s.moveBy(state, moves{place: place, begin: begin}, key, call)
 }
 
-// Move makes PerCall transitions of all chains under the distribution at a place. Of a kernel whose transitions
-// take several moves it makes one move: of all chains if a transition begins, else of those whose transition is not
-// complete. It is an error if a kernel of your own then carries values of another place than the chains': the first
-// call tests this, and the second, the fourth, the eighth and so on.
-func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64) (Moved, error) {
+// moves says which moves moveBy makes.
+type moves struct {
+	place    float64
+	begin    bool
+	number   int        // of the first of the transitions in the run: chains have their step sizes by it, if Spec.tuned
+	shares   random.Key // likewise
+	first    bool       // it is the first transition since the chains were drawn
+	slot     int        // of a waste-free chain: the number, from 1, of the state that the transition leads to
+	stepSize float64    // counts if Spec.tuned
+	steps    int        // of a trajectory; counts if Spec.steered
+}
+
+// moveBy is Move.
+func (s *Stages) moveBy(state *compute.State, m moves, key random.Key, call uint32) (Moved, error) {
 	inputs := []float64{
-		moves.Place, flag(moves.Begin), float64(moves.slot), moves.stepSize, flag(moves.first), float64(moves.steps),
-		float64(moves.number % 2),
+		m.place, flag(m.begin), float64(m.slot), m.stepSize, flag(m.first), float64(m.steps), float64(m.number % 2),
 	}
 	var keys, steps []uint32 // of each transition
 	for i := range s.PerCall {
-		keys = append(keys, at.key(seed).Words()...)
-		at.Call++
-		steps = append(steps, sequence(seed).Named("transition").At(uint32(moves.number+i)).Words()...)
+		keys = append(keys, key.At(call+uint32(i)).Words()...)
+		steps = append(steps, m.shares.At(uint32(m.number+i)).Words()...)
 	}
 	record, err := s.move.Run(state, inputs, keys, steps)
 	if err != nil {
@@ -440,7 +434,7 @@ func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64
 	}
 	s.moved++
 	if s.carried != nil && s.moved&(s.moved-1) == 0 { // a power of 2
-		counts, err := s.carried.Run(state, moves.Place)
+		counts, err := s.carried.Run(state, m.place)
 		if err != nil {
 			return Moved{}, err
 		}
@@ -462,7 +456,7 @@ func flag(v bool) float64 {
 }
 
 func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	input := func(i int) *Node { return ConvertDType(element(inputs[0], i), s.DType) }
+	input := func(i int) *Node { return ConvertDType(compute.Element(inputs[0], i), s.DType) }
 	distribution, tuning := s.Target(nodes, input(0)), mcmc.Tuning{Scale: nodes[s.scale()]}
 	if s.steered {
 		tuning.Steps = input(5)
@@ -474,7 +468,7 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	squaredJump, jumpGrowth := ConstAs(ended, 0.0), ConstAs(ended, 0.0)
 	fullAcceptance, full := ConstAs(ended, 0.0), OnesLike(ended)
 	unmoved := OnesLike(ended)
-	if s.watched {
+	if s.tempered {
 		unmoved = Where(BroadcastToShape(isFirst, unmoved.Shape()), unmoved, nodes[s.unmoved()])
 	}
 	keyOf := func(keys *Node, i int) random.Stream { return random.FromKey(Slice(keys, AxisRange(2*i, 2*i+2))) }
@@ -524,7 +518,7 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	next[s.unfinished()] = Sub(unfinished, ended)
 	left, correlation := ReduceAllSum(next[s.unfinished()]), ConstAs(acceptance, 0.0)
 	still := correlation
-	if s.watched {
+	if s.tempered {
 		before := nodes[s.before()]
 		before = Where(BroadcastToShape(isFirst, before.Shape()), s.potentials(nodes, nodes, distribution), before)
 		next[s.before()], next[s.unmoved()] = before, unmoved
@@ -641,6 +635,3 @@ func localScale(stdDev, gradient *Node) *Node {
 	steepness := Mul(Squeeze(largest, 0), Sqrt(ReduceMean(Square(relative), 0)))
 	return Min(Reciprocal(steepness), stdDev)
 }
-
-// element is element i of a vector, a scalar.
-func element(v *Node, i int) *Node { return Reshape(Slice(v, AxisElem(i))) }

@@ -2,7 +2,6 @@ package smc
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"gobnn/bayes/compute"
@@ -41,41 +40,5 @@ func TestStepShares(t *testing.T) {
 			}
 		}
 		computetest.Near(t, "mean of full steps", out[2], []float64{.3}, 1e-6)
-	}
-}
-
-// Scouts far above the particles are told, unless twenty first particles or more have descendants as high; scouts like
-// the particles, and what is not finite, are not.
-func TestOutlook(t *testing.T) {
-	const n = 1000
-	particles, eve := make([]float64, n), make([]int32, n)
-	for i := range particles { // an exponential distribution below 0: a Gaussian mode in the plane
-		particles[i], eve[i] = math.Log((float64(i)+.5)/n), int32(i)
-	}
-	high := func(count int) []float64 {
-		out := slices.Clone(particles)
-		for i := range count {
-			out[i] = 5
-		}
-		return out
-	}
-	for _, c := range []struct {
-		name               string
-		particles, settled []float64
-		above              int
-		warns              bool
-	}{
-		{"the same", particles, particles, 0, false},
-		{"higher", particles, high(2), 2, true},
-		{"known to few", high(19), high(2), 2, true},
-		{"known", high(20), high(2), 2, false},
-		{"not finite", particles, []float64{math.Inf(-1), math.NaN()}, 0, false},
-		{"none finite", []float64{math.Inf(-1)}, high(1), 0, false},
-	} {
-		var o outlook
-		o.add(c.particles, eve, c.settled)
-		if warns := o.warning(n) != ""; o.Above != c.above || warns != c.warns || o.Rounds != 1 {
-			t.Errorf("%s: %+v, warns: %v", c.name, o, warns)
-		}
 	}
 }

@@ -19,14 +19,11 @@ type Factored interface {
 	Tempered(power *graph.Node) density.Target
 }
 
-// Folded is a Factored target with a symmetry, such as the exchange of a network's units. Problem.Start need hold only
-// one image of each draw: all images have the same LogPrior, likelihood and moves, so it does not matter at which image
-// a particle is. Particles that begin there are not distributed as LogPrior, so Start is not tested against it.
-type Folded interface {
-	Factored
-	// Folded does nothing.
-	Folded()
-}
+// folded is a Factored target with a symmetry, such as the exchange of a network's units, which says so by a method
+// that does nothing. Problem.Start need hold only one image of each draw: all images have the same LogPrior, likelihood
+// and moves, so it does not matter at which image a particle is. Particles that begin there are not distributed as
+// LogPrior, so Start is not tested against it.
+type folded interface{ Folded() }
 
 // Posterior is a Factored target given by two functions of phi, [J, D] to [J]; gradients are taken in reverse mode.
 type Posterior struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
@@ -39,8 +40,9 @@ import (
 // instead of Initial. With particles from elsewhere, such as draws of an earlier posterior, the evidence is wrong, and
 // so is the posterior where moves do not mix. So draws of Initial are tested, in up to a thousand dimensions, and
 // refused if they are clearly not from LogPrior's distribution. In a few dimensions an error of .4 of a standard
-// deviation in the place, or of .4 of the width, is seen. Draws of Start are tested likewise, unless the target is
-// Folded. The fewer they are, the larger an error must be to show; a hundred are too few.
+// deviation in the place, or of .4 of the width, is seen. Draws of Start are tested likewise; the fewer they are, the
+// larger an error must be to show, and a hundred are too few. They are not tested if the target has a method Folded,
+// which says that each draw stands for all its images under a symmetry.
 //
 // A kernel of your own that carries the log-density or the gradient of another point than the particle's is an error
 // once it shows, as for mcmc.Chains.
@@ -57,9 +59,8 @@ import (
 // particle has any weight left, the error wraps bayes.ErrZeroWeights. The run is observed after each temperature. The
 // scores of Progress are the "power", "ESS", "acceptance" and "log evidence". Details are a *Details.
 //
-// If the step size and the length of trajectories are left to the sampler, as by mcmc.HMC{}, it also looks for modes
-// that were lost on the way. It moves new draws of the prior under the posterior, and warns if they reach a region
-// whose density is far above the particles'. A mode that none of them reaches goes unnoticed. pmcnet/annealed has
+// A narrow mode may be lost while the power is low, when its share of the particles is small. Then the particles, the
+// evidence and its stated error all miss it, and nothing tells. Run again with more particles. pmcnet/annealed has
 // further estimates of the evidence to compare with.
 type Tempered struct {
 	Kernel    mcmc.Kernel // leaves its target invariant; default mcmc.HMC{}
@@ -193,7 +194,7 @@ func (t Tempered) chains() int { return t.Particles / max(t.WasteFree, 1) }
 
 // Run implements fit.Method.
 func (t Tempered) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
-	return t.run(ctx, j, &machine{seed: j.Seed})
+	return t.run(ctx, j, j.Seed, &machine{})
 }
 
 // RunTo is the part of Run that ends where the first rungs powers of the Ladder have come into the weights, before the
@@ -206,10 +207,10 @@ func (t Tempered) RunTo(ctx context.Context, j *fit.Job, rungs int, seed uint64)
 		return nil, fmt.Errorf("smc: RunTo %d powers of the Ladder's %d: it must be from 1 to all of them, or 0, to the "+
 			"posterior", rungs, len(t.Ladder))
 	}
-	return t.run(ctx, j, &machine{seed: seed, part: true, rungs: rungs})
+	return t.run(ctx, j, seed, &machine{part: true, rungs: rungs})
 }
 
-func (t Tempered) run(ctx context.Context, j *fit.Job, m *machine) (*fit.Result, error) {
+func (t Tempered) run(ctx context.Context, j *fit.Job, seed uint64, m *machine) (*fit.Result, error) {
 	problem, err := j.Density(t.chains())
 	if err != nil {
 		return nil, err
@@ -223,6 +224,6 @@ func (t Tempered) run(ctx context.Context, j *fit.Job, m *machine) (*fit.Result,
 				start.Shape(), want)
 		}
 	}
-	m.Tempered, m.Job, m.problem = t, j, problem
+	m.Tempered, m.Job, m.problem, m.key = t, j, problem, random.KeyOf(seed).Named("sequence")
 	return m.loop().Run(ctx, j)
 }

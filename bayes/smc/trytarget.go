@@ -8,8 +8,6 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/tryout"
 
-	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -20,20 +18,35 @@ import (
 
 const triedTarget = 64 // draws
 
-// trialOf tries the problem's target, and cheap ones, at phi, [n, D].
-func (m *machine) trialOf(rng random.Stream, nodes compute.Nodes, phi *Node) (t tryout.Trial) {
+// try is Spec.try: it tries the problem's target by the first particles, phi, [J, D], and then whether all of them, or
+// as many draws as it takes, have the density of LogPrior.
+func (m *machine) try(t *tryout.Trial, rng random.Stream, nodes compute.Nodes, phi *Node) {
+	m.tryTarget(t, rng.Named("trial"), nodes, Slice(phi, AxisRange(0, min(triedTarget, m.Particles))))
+	logPrior := m.factored(nodes).LogPrior
+	switch draws, _ := tryout.DrawsToTry(m.problem.Dim); {
+	case draws == 0 || m.folded: // cannot be tried
+	case m.problem.Start != nil:
+		every := (m.Particles + draws - 1) / draws // of all parts of Start, in case they lie in some order
+		t.Draws("Problem.Start", Slice(phi, AxisRange().Stride(every)), logPrior)
+	default:
+		t.Draws("Problem.Initial", m.problem.Initial(rng.Named("tried"), m.DType, draws), logPrior)
+	}
+}
+
+// tryTarget tries the problem's target, and its surrogates, at phi, [n, D].
+func (m *machine) tryTarget(t *tryout.Trial, rng random.Stream, nodes compute.Nodes, phi *Node) {
 	g, target := phi.Graph(), m.factored(nodes)
 	t.Surrogates(rng, m.tempered(nodes, Scalar(g, m.DType, 1)), phi)
 	foreign := tryout.Foreign(target)
 	if !foreign && !madeOfFunctions(target) {
-		return t
+		return
 	}
 	name := fmt.Sprintf("target %T", target)
 	prior, whole := target.LogPrior(phi), target.LogDensity(phi)
 	t.Apart(rng, name, "LogPrior", target.LogPrior, phi, prior)
 	t.Apart(rng, name, "LogDensity", target.LogDensity, phi, whole)
 	if !foreign {
-		return t
+		return
 	}
 	likelihood := target.LogLikelihood(phi)
 	t.Identity(name, "LogDensity", "LogPrior + LogLikelihood", whole, Add(prior, likelihood))
@@ -41,49 +54,9 @@ func (m *machine) trialOf(rng random.Stream, nodes compute.Nodes, phi *Node) (t 
 		t.Identity(name, fmt.Sprintf("Tempered(%v)", power), fmt.Sprintf("LogPrior + %v LogLikelihood", power),
 			target.Tempered(Scalar(g, m.DType, power)).LogDensity(phi), Add(prior, MulScalar(likelihood, power)))
 	}
-	return t
 }
 
-// tryTarget is an error if the problem's target contradicts itself or mixes particles. The state has the problem's
-// data, and its Start if there is one.
-func (m *machine) tryTarget(state *compute.State) error {
-	none := false
-	err := compute.Try(func() { // in a graph that is thrown away: is there anything to try?
-		g := graph.NewGraph(m.Engine.Backend(), "smc probe")
-		defer g.Finalize()
-		phi := Parameter(g, "phi", shapes.Make(m.DType, triedTarget, m.problem.Dim))
-		trial := m.trialOf(random.New(g, 0), m.problem.Parameters(g), phi)
-		none = trial.Numbers() == nil
-		if m.problem.Start == nil { // of another shape: the first step returns the error
-			none = none || !m.problem.Initial(random.New(g, 0), m.DType, triedTarget).Shape().Equal(phi.Shape())
-		}
-	})
-	if err != nil || none {
-		return err
-	}
-	var trial tryout.Trial
-	program, err := compute.NewProgram(m.Engine, "smc trial of the target", state.Names(), nil,
-		func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-			rng := random.FromKey(inputs[0])
-			phi := nodes[startName]
-			if phi == nil {
-				phi = m.problem.Initial(rng.Named("initial"), m.DType, triedTarget)
-			}
-			trial = m.trialOf(rng, nodes, Slice(phi, AxisRange(0, min(triedTarget, phi.Shape().Dim(0)))))
-			return nil, trial.Numbers()
-		})
-	if err != nil {
-		return err
-	}
-	defer program.Close()
-	numbers, err := program.Run(state, random.KeyOf(m.Seed).Named("trial").Words())
-	if err != nil {
-		return fmt.Errorf("trying the target: %w", err)
-	}
-	return trial.Check(numbers)
-}
-
-// madeOfFunctions says whether a target of the library's is one of a user's functions.
+// madeOfFunctions madeOfFunctions says whether a target of the library's is one of a user's functions.
 func madeOfFunctions(target density.Target) bool {
 	switch target.(type) {
 	case Posterior, *Posterior:

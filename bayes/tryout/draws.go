@@ -89,7 +89,7 @@ func (t *Trial) Draws(by string, draws *Node, logPrior func(phi *Node) *Node) {
 		variance := ReduceMean(Square(Sub(terms, BroadcastToShape(ExpandAxes(mean, 0), all))), 0)
 		record = append(record, mean, Sqrt(variance))
 	}
-	t.add(ConvertDType(Concatenate(record, 0), compute.Float64),
+	t.add(Concatenate(record, 0),
 		func(record []float64) error { return checkDraws(record, n, d, by) })
 }
 

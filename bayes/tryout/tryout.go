@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/stat"
 )
@@ -99,7 +100,8 @@ type Trial struct {
 
 // add adds a vector of numbers, and an error if they show a contradiction.
 func (t *Trial) add(numbers *graph.Node, check func(numbers []float64) error) {
-	t.numbers, t.checks = append(t.numbers, numbers), append(t.checks, check)
+	t.numbers = append(t.numbers, graph.ConvertDType(numbers, dtypes.Float64))
+	t.checks = append(t.checks, check)
 	t.sizes = append(t.sizes, numbers.Shape().Size())
 }
 

@@ -22,13 +22,13 @@ type bridged struct {
 	density   density.Func // log q, [J] for phi, [J, D]
 }
 
-var _ smc.Folded = bridged{}
+var _ smc.Factored = bridged{}
 
 func (b bridged) LogDensity(phi *Node) *Node                      { return b.posterior.LogDensity(phi) }
 func (b bridged) Gradient(phi *Node) (logDensity, gradient *Node) { return b.posterior.Gradient(phi) }
 func (b bridged) LogPrior(phi *Node) *Node                        { return b.density(phi) }
 func (b bridged) LogLikelihood(phi *Node) *Node                   { return Sub(b.LogDensity(phi), b.density(phi)) }
-func (b bridged) Folded()                                         {}
+func (b bridged) Folded()                                         {} // see smc.Tempered
 func (b bridged) Tempered(power *Node) density.Target             { return betweenTargets{b, power} }
 
 // betweenTargets is the distribution at a power, above 0.
