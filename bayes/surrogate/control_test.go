@@ -28,11 +28,11 @@ func TestSurrogateOfAllBeyondTheSecondOrder(t *testing.T) {
 		return Add(target.LogDensity(phi), Add(more, MulScalar(Mul(x(phi, 1), Sub(x(phi, 2), x(phi, 0))), 1.5)))
 	})
 	problem := problemOf(d, target)
-	w, err := whitenedAt(t.Context(), problem, make([]float64, d), engine)
+	w, err := whitenedFrom(t.Context(), problem, make([]float64, d), engine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := subset{rows: 1, of: 10, name: "off", target: func(compute.Nodes) density.Target { return off }}
+	part := subset{rows: 1, of: 10, target: func(compute.Nodes) density.Target { return off }}
 	c, err := w.expand(t.Context(), engine, part)
 	if err != nil {
 		t.Fatal(err)

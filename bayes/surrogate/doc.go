@@ -19,5 +19,5 @@
 //     no surrogate, with a warning, and steps that are accepted; expect no gain over NUTS.
 //   - Chains stick where the surrogate is wrong: a warning that begins with "sticky" has the numbers.
 //   - Chains do not change modes. Compare with package smc, or begin elsewhere.
-//   - ReLU networks have no Hessian, and are refused.
+//   - ReLU networks have no Hessian. Take mcmc.NUTS.
 package surrogate

@@ -51,6 +51,17 @@ func whitenedAt(ctx context.Context, problem posterior, mode []float64, engine *
 	return p.whiten(mode)
 }
 
+// whitenedFrom are the coordinates about the mode that a search reaches from a start.
+func whitenedFrom(
+	ctx context.Context, problem posterior, start []float64, engine *compute.Engine,
+) (*whitening, error) {
+	mode, err := findMode(ctx, problem, start, engine)
+	if err != nil {
+		return nil, err
+	}
+	return whitenedAt(ctx, problem, mode, engine)
+}
+
 // sample runs the method on a problem.
 func (c Chains) sample(ctx context.Context, problem posterior, s run.Settings) (*fit.Result, *Details, error) {
 	c.of = &problem

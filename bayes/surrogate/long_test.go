@@ -69,7 +69,7 @@ func TestSurrogateExactLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part, err := problem.part(100, w.mode)
+	part, err := problem.part(100)
 	if err != nil {
 		t.Fatal(err)
 	}

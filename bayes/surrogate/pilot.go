@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"sync/atomic"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -22,13 +20,12 @@ import (
 )
 
 // The bounds of a pilot's decision, as measured on networks of 121 and 1071 parameters. A surrogate whose log-density
-// is off by a standard deviation of .35 over the posterior is accepted with probability .8, and one of 1.2 with .4.
+// is off by a standard deviation of .35 over the posterior is accepted with probability .8.
 // |z|^2/D, the spread, is 1 in the mean if the posterior is the Gaussian of its mode (its Laplace approximation). Where
 // chains are farther out, as with posteriors of weakly identified networks, every surrogate is rejected.
 const (
-	// the standard deviation that is good enough, and the largest; the smallest gain; the bounds of the spread
-	pilotWanted      = .35
-	pilotMost        = 1.2
+	// the largest standard deviation; the smallest gain; the bounds of the spread
+	pilotMost        = .35
 	pilotLeastGain   = 1.3
 	pilotLeastSpread = .7
 	pilotMostSpread  = 1.4
@@ -50,8 +47,8 @@ type pilot struct {
 
 	spread float64 // mean of |z|^2/D over the states: 1 if the posterior is the Laplace approximation
 	states int     // number of states that were tested
-	tried  []trial // in the order of m; none if the spread decided
-	best   int     // the surrogate that was chosen; -1: none
+	tried  *trial  // the last surrogate that was tested; nil if the spread decided
+	on     bool    // it was chosen
 	reason string  // the reason for the decision, with its numbers, in one line
 
 	// target is the kernel that moved by the target's gradient: among the steps pi/2, .75, .5, .25 and .1 the first that
@@ -84,10 +81,10 @@ func onSurrogate(part subset) splitHMC {
 }
 
 // decide measures on a short chain whether a surrogate from a part of the rows pays, and chooses m. It takes the
-// smallest of the shares of N whose log-density has an error with a standard deviation of at most .35. If there is
-// none, it takes the share with the largest predicted gain. It chooses no surrogate if the gain is below 1.3, the
-// standard deviation above 1.2, or the mean of |z|^2/D outside .7 to 1.4. If the chains that look for a step are
-// clearly outside these bounds, nothing else that it could measure would change the answer, and the pilot ends there.
+// smallest of the shares of N whose log-density has an error with a standard deviation of at most .35. It chooses no
+// surrogate if there is none, the gain is below 1.3, or the mean of |z|^2/D outside .7 to 1.4. If the chains that look
+// for a step are clearly outside these bounds, nothing else that it could measure would change the answer, and the
+// pilot ends there.
 func (p *pilot) decide(ctx context.Context) error {
 	states, err := p.walk(ctx)
 	switch {
@@ -216,21 +213,24 @@ func (p *pilot) starts() *tensors.Tensor {
 	return compute.Floats(p.job.DType, p.ends, p.chains, p.of.Dim)
 }
 
-// try tests surrogates of the given shares of the rows, in ascending order, until the standard deviation of one is
-// small enough, and remembers the best.
+// pilotShares are the shares of the rows that are tried.
+var pilotShares = []float64{.001, .003, .01, .03, .1}
+
+// try tests surrogates of the shares of the rows, in ascending order, until the standard deviation of one is small
+// enough.
 func (p *pilot) try(ctx context.Context, states []float64) error {
 	truth, err := densitiesAt(ctx, p.job.Engine, p.of, states)
 	if err != nil {
 		return err
 	}
 	rows := 0
-	for _, share := range p.of.shares {
+	for _, share := range pilotShares {
 		m := max(1, int(math.Round(share*float64(p.of.Rows))))
 		if m <= rows {
 			continue // the same for a small N
 		}
 		rows = m
-		part, err := p.of.part(m, p.w.mode)
+		part, err := p.of.part(m)
 		if err != nil {
 			return err
 		}
@@ -242,12 +242,7 @@ func (p *pilot) try(ctx context.Context, states []float64) error {
 		if err != nil {
 			return err
 		}
-		t := p.trial(c, truth, cheap)
-		p.tried = append(p.tried, t)
-		if p.best < 0 || t.sd <= pilotWanted || t.gain > p.tried[p.best].gain {
-			p.best = len(p.tried) - 1
-		}
-		if t.sd <= pilotWanted {
+		if p.tried = p.trial(c, truth, cheap); p.tried.sd <= pilotMost {
 			break
 		}
 	}
@@ -255,10 +250,10 @@ func (p *pilot) try(ctx context.Context, states []float64) error {
 }
 
 // trial judges a surrogate by its log-densities and the true ones at the states, [States] each.
-func (p *pilot) trial(c *control, truth, cheap []float64) trial {
+func (p *pilot) trial(c *control, truth, cheap []float64) *trial {
 	off := make([]float64, len(truth))
 	floats.SubTo(off, truth, cheap)
-	t := trial{control: c, sd: stat.StdDev(off, nil)}
+	t := &trial{control: c, sd: stat.StdDev(off, nil)}
 	if !finite(t.sd) {
 		t.sd = math.Inf(1)
 	}
@@ -271,24 +266,24 @@ func (p *pilot) trial(c *control, truth, cheap []float64) trial {
 	return t
 }
 
-// choose decides for the best trial, or for none, and says why.
+// choose decides for the last trial, or against it, and says why.
 func (p *pilot) choose() {
 	spread := fmt.Sprintf("|z|^2/D is %.3g over %d states", p.spread, p.states)
-	if p.best < 0 {
+	t := p.tried
+	if t == nil {
 		p.reason = fmt.Sprintf("surrogate off: %s, outside %v to %v: the posterior is not near the Gaussian of its mode",
 			spread, pilotLeastSpread, pilotMostSpread)
 		return
 	}
-	t := p.tried[p.best]
-	numbers := fmt.Sprintf("%s with %d of %d rows: s %.3g, predicted acceptance %.2g, gain %.2g; %s", t.part.name,
-		t.part.rows, t.part.of, t.sd, t.predicted, t.gain, spread)
+	numbers := fmt.Sprintf("order 2 with %d of %d rows: s %.3g, predicted acceptance %.2g, gain %.2g; %s", t.part.rows,
+		t.part.of, t.sd, t.predicted, t.gain, spread)
 	switch {
 	case t.sd > pilotMost:
-		p.best, p.reason = -1, fmt.Sprintf("surrogate off: s above %v: %s", pilotMost, numbers)
+		p.reason = fmt.Sprintf("surrogate off: s above %v: %s", pilotMost, numbers)
 	case !(t.gain >= pilotLeastGain):
-		p.best, p.reason = -1, fmt.Sprintf("surrogate off: gain below %v: %s", pilotLeastGain, numbers)
+		p.reason = fmt.Sprintf("surrogate off: gain below %v: %s", pilotLeastGain, numbers)
 	default:
-		p.reason = "surrogate on: " + numbers
+		p.on, p.reason = true, "surrogate on: "+numbers
 	}
 }
 
@@ -322,23 +317,18 @@ func (c *control) alone() density.Problem {
 func (p *pilot) chosen() (density.Problem, splitHMC) {
 	problem := p.of.Problem
 	problem.Start = p.starts()
-	if p.best < 0 {
+	if !p.on {
 		return p.w.on(problem, p.job.DType, nil, nil), p.target
 	}
-	c := p.tried[p.best].control
-	return c.on(problem, p.job.DType), onSurrogate(c.part)
+	return p.tried.on(problem, p.job.DType), onSurrogate(p.tried.part)
 }
 
-// The bounds within which a run is as the pilot predicted.
-const (
-	stickyStandstill = 30 // at most so many successive transitions are rejected
-	stickyShare      = 4  // the smallest effective sample size is at least a quarter of the median
-)
+// stickyStandstill is the largest number of successive transitions that are rejected in a run as the pilot predicted.
+const stickyStandstill = 30
 
 // sticky warns where a run on the surrogate is so much worse than the pilot predicted that its draws are doubtful. The
-// signs are an acceptance under half the prediction and more than 30 rejections in a row. Given the
-// parameters' effective sample sizes (nil: too few draws), another is a smallest one under a quarter of the median.
-func sticky(r *mcmc.Details, predicted float64, ess []float64) (all fit.Doubts) {
+// signs are an acceptance under half the prediction and more than 30 rejections in a row.
+func sticky(r *mcmc.Details, predicted float64) (all fit.Doubts) {
 	acceptance, standing := acceptanceOf(r), 0
 	for _, c := range r.Stats {
 		standing = max(standing, c.Standstill)
@@ -349,11 +339,6 @@ func sticky(r *mcmc.Details, predicted float64, ess []float64) (all fit.Doubts) 
 	}
 	if standing > stickyStandstill {
 		why = append(why, fmt.Sprintf("a chain stood still for %d trajectories", standing))
-	}
-	if len(ess) > 1 {
-		if least, middle := slices.Min(ess), stats.Median(ess); least < middle/stickyShare {
-			why = append(why, fmt.Sprintf("the smallest effective sample size is %.3g, the median %.3g", least, middle))
-		}
 	}
 	all.If(len(why) > 0, "sticky", "sticky: on the surrogate %s: the chain has found places where the surrogate is "+
 		"wrong; compare with mcmc.NUTS", strings.Join(why, "; "))

@@ -13,10 +13,9 @@ import (
 // neither.
 type posterior struct {
 	density.Problem
-	// part, if set, is the target estimated from a part of the rows, as many as given, for surrogates about a mode, [D]:
-	// see subset. A density of a user's own has none.
-	part   func(rows int, mode []float64) (subset, error)
-	shares []float64 // m/N that a pilot tries, ascending
+	// part, if set, is the target estimated from a part of the rows, as many as given, for surrogates: see subset. A
+	// density of a user's own has none.
+	part func(rows int) (subset, error)
 	// blocks, if set, divides the rows into blocks, for the mode, the Hessian and the log-densities that a pilot compares.
 	blocks *density.Blocks
 }
@@ -37,10 +36,9 @@ func posteriorOf(
 ) posterior {
 	return posterior{
 		Problem: problem,
-		part: func(rows int, mode []float64) (subset, error) {
-			return subsetOf(engine, bound, problem.Data, rows, mode, chains, devices)
+		part: func(rows int) (subset, error) {
+			return subsetOf(engine, bound, problem.Data, rows, chains, devices)
 		},
-		shares: []float64{.001, .003, .01, .03, .1},
 		blocks: inBlocks(engine, bound, problem.Data),
 	}
 }

@@ -30,7 +30,7 @@ func TestBlocksInMemory(t *testing.T) {
 		t.Fatalf("blocks: %+v", problem.blocks)
 	}
 	find := func() *whitening {
-		w, err := whitenedAt(t.Context(), problem, []float64{.5, 1}, engine)
+		w, err := whitenedFrom(t.Context(), problem, []float64{.5, 1}, engine)
 		if err != nil {
 			t.Fatal(err)
 		}

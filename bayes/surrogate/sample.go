@@ -2,16 +2,12 @@ package surrogate
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"gobnn/bayes/fit"
-	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // Chains samples a density near its mode by split HMC in whitened coordinates, as a method of package fit. It searches
@@ -20,8 +16,7 @@ import (
 //
 // Progress has the stages "mode", "Hessian" and "pilot" before those of the chains, and the checkpoint is of the
 // chains. The result's warnings contain the pilot's line if the posterior is not near the Gaussian, and say where a run
-// on a surrogate is worse than predicted, by the effective sample sizes of at most 200 parameters too. The
-// details are *Details.
+// on a surrogate is worse than predicted. The details are *Details.
 type Chains struct {
 	Chains int // J; default 4
 	Draws  int // kept for each chain; default 1000
@@ -74,7 +69,7 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	quiet := *j // its mode and its pilot are found anew when a run resumes
 	quiet.Checkpoint, quiet.Settings.Progress = "", nil
-	p := &pilot{job: &quiet, chains: c.Chains, best: -1}
+	p := &pilot{job: &quiet, chains: c.Chains}
 	var err error
 	if p.of, err = newPosterior(j, c.Chains); err != nil {
 		return nil, err
@@ -104,9 +99,8 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	d.Chains = fit.Details[*mcmc.Details](result)
 	result.Details = []any{d}
 	result.Doubts.If(p.of.part != nil && !p.near(), "far from Gaussian", "%s", p.reason)
-	if p.best >= 0 {
-		predicted := p.tried[p.best].predicted
-		result.Doubts = append(result.Doubts, sticky(d.Chains, predicted, effectiveSizes(d.Chains.Draws))...)
+	if p.on {
+		result.Doubts = append(result.Doubts, sticky(d.Chains, p.tried.predicted)...)
 	}
 	return result, err
 }
@@ -125,36 +119,4 @@ func (of posterior) whitened(ctx context.Context, j *fit.Job, report func(stage 
 	}
 	report("Hessian")
 	return p.whiten(mode)
-}
-
-// mostSized is the largest number of coordinates that effectiveSizes looks at.
-const mostSized = 200
-
-// effectiveSizes returns the effective sample sizes of at most 200 coordinates, evenly spaced. Nil if a chain has fewer
-// than 4 draws.
-func effectiveSizes(d *mcmc.Draws) (sizes []float64) {
-	if d.PerChain < 4 {
-		return nil
-	}
-	count := min(mostSized, d.Dim)
-	for i := range count {
-		sizes = append(sizes, effectiveSize(d.Coordinate(i*d.Dim/count)))
-	}
-	return sizes
-}
-
-// effectiveSize is the smaller one of the effective sample sizes of a coordinate's mean and of its variance, at most
-// the number of draws.
-func effectiveSize(chains [][]float64) float64 {
-	half := len(chains[0]) / 2
-	var values, squares []float64 // of half chains
-	for _, chain := range chains {
-		values = slices.Concat(values, chain[:half], chain[len(chain)-half:])
-	}
-	mean := stat.Mean(values, nil)
-	for _, v := range values {
-		squares = append(squares, (v-mean)*(v-mean))
-	}
-	var e stats.ESS
-	return min(e.Mean(values, half), e.Mean(squares, half), float64(len(values)))
 }

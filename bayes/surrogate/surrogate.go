@@ -15,10 +15,9 @@ import (
 
 // subset is a target estimated from m of the N rows of the data, for surrogates: T(theta) = log p(theta) + N/m log
 // p(y_S | theta) for a fixed subset S of the rows. Of T a surrogate uses only what is left beyond the second order of
-// its Taylor series about the mode. So y_S may be replaced by the network's predictions at the mode.
+// its Taylor series about the mode.
 type subset struct {
-	rows, of int    // m, N
-	name     string // of the kind of part, such as "2n", for messages
+	rows, of int // m, N
 	data     map[string]*tensors.Tensor
 	target   func(data compute.Nodes) density.Target // T
 }
@@ -38,7 +37,7 @@ func (p subset) alone(d int) posterior {
 // of the rows. It is a control variate of second order (with z, W and H as in whitening, U = -log p, and T as in
 // subset):
 //
-//	log p~(theta) = -|z|^2/2 - b.z + T(theta) - T(c) - g.z + z' K z / 2
+//	log p~(theta) = -|z|^2/2 - b.z + T(theta) - g.z + z' K z / 2
 //
 // with b = W' grad U(c), g = W' grad T(c) and K = -W' (grad^2 T)(c) W. So with d = theta - c the gradient is grad
 // phi~(z) = b - W' [grad T(theta) - grad T(c) - (grad^2 T)(c) d]. For a Gaussian prior, the bracket is N/m times the
@@ -46,11 +45,9 @@ func (p subset) alone(d int) posterior {
 // S is all rows, with their own y, the surrogate is the target itself, up to a constant. K takes D gradients of T, and
 // g one, in float64.
 type control struct {
-	w    *whitening
-	part subset
-	// linear is g + b, [D]; curvature is K, [D, D]; constant is T(c).
-	linear, curvature []float64
-	constant          float64
+	w                 *whitening
+	part              subset
+	linear, curvature []float64 // g + b, [D], and K, [D, D]
 }
 
 // partPrefix begins the names of a part's data, and surrogatePrefix those of the control variate's numbers.
@@ -67,11 +64,11 @@ func (w *whitening) expand(ctx context.Context, engine *compute.Engine, part sub
 		return nil, err
 	}
 	defer p.Close()
-	value, gradient, rows, err := p.about(w.mode, nil, w.toTheta, 1) // row k is -(grad^2 T)(c) W e_k
+	gradient, rows, err := p.about(w.mode, nil, w.toTheta) // row k is -(grad^2 T)(c) W e_k
 	if err != nil {
 		return nil, fmt.Errorf("the surrogate of %d rows: %w", part.rows, err)
 	}
-	c := &control{w: w, part: part, constant: value, linear: w.pull(gradient), curvature: make([]float64, 0, d*d)}
+	c := &control{w: w, part: part, linear: w.pull(gradient), curvature: make([]float64, 0, d*d)}
 	floats.Add(c.linear, w.offset)
 	for k := range d {
 		c.curvature = append(c.curvature, w.pull(rows[k*d:(k+1)*d])...)
@@ -91,7 +88,6 @@ func (c *control) data(dtype compute.DType) map[string]*tensors.Tensor {
 	data := map[string]*tensors.Tensor{
 		surrogatePrefix + "linear":    compute.Floats(dtype, c.linear, 1, d),
 		surrogatePrefix + "curvature": compute.Floats(dtype, c.curvature, d, d),
-		surrogatePrefix + "constant":  compute.Floats(dtype, []float64{c.constant}, 1),
 	}
 	for name, t := range c.part.data {
 		data[partPrefix+name] = t
@@ -107,7 +103,7 @@ func (c *control) target(at graphWhitening, data compute.Nodes) density.Target {
 	}
 	return controlled{
 		Target: c.part.target(own), at: at, linear: data[surrogatePrefix+"linear"],
-		curvature: data[surrogatePrefix+"curvature"], constant: data[surrogatePrefix+"constant"],
+		curvature: data[surrogatePrefix+"curvature"],
 	}
 }
 
@@ -119,8 +115,8 @@ func (c *control) on(problem density.Problem, dtype compute.DType) density.Probl
 // controlled is the surrogate in a graph: the part's target T with the control variate.
 type controlled struct {
 	density.Target
-	at                          graphWhitening
-	linear, curvature, constant *Node
+	at                graphWhitening
+	linear, curvature *Node
 }
 
 // quadratic returns the quadratic that is added to T, [J], and its gradient with respect to z, [J, D].
@@ -128,9 +124,8 @@ func (t controlled) quadratic(phi *Node) (value, gradient *Node) {
 	z := t.at.z(phi)
 	kz := Dot(z, t.curvature).Product()
 	linear := wide(t.linear, z)
-	// z' (K z - z)/2 - (g + b).z - T(c)
+	// z' (K z - z)/2 - (g + b).z
 	value = compute.RowSums(Mul(z, Sub(MulScalar(Sub(kz, z), .5), linear)))
-	value = Sub(value, BroadcastToShape(t.constant, value.Shape()))
 	return value, Sub(Sub(kz, z), linear)
 }
 

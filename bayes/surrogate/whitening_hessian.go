@@ -16,17 +16,10 @@ import (
 // scale of a nonlinearity, large compared with rounding in float64.
 const difference = 1e-7
 
-// hessianTimes is H v for vectors v, [n, D] flat: (grad U(c + e v) - grad U(c)) / e, where e makes the largest
-// coordinate of e v equal to step times `difference`. gradient is the gradient of log p at c; if nil, it is evaluated
-// with the others.
-func (p *places) hessianTimes(c, gradient, v []float64, step float64) ([]float64, error) {
-	_, _, h, err := p.about(c, gradient, v, step)
-	return h, err
-}
-
-// about is hessianTimes, with the log-density and the gradient of log p at c. Without a given gradient it evaluates
-// both; with one, it returns that, and no log-density.
-func (p *places) about(c, gradient, v []float64, step float64) (value float64, at, h []float64, err error) {
+// about is the gradient of log p at c, [D], and H v for vectors v, [n, D] flat: (grad U(c + e v) - grad U(c)) / e,
+// where e makes the largest coordinate of e v equal to `difference`. If the gradient is not given, it is evaluated with
+// the others.
+func (p *places) about(c, gradient, v []float64) (at, h []float64, err error) {
 	d, at := p.dim, gradient
 	if gradient == nil {
 		v = slices.Concat(make([]float64, d), v)
@@ -41,16 +34,16 @@ func (p *places) about(c, gradient, v []float64, step float64) (value float64, a
 			largest = math.Max(largest, math.Abs(x)/(1+math.Abs(c[k])))
 		}
 		if largest > 0 {
-			steps[i] = step * difference / largest
+			steps[i] = difference / largest
 			floats.AddScaled(points[i*d:(i+1)*d], steps[i], of)
 		}
 	}
-	values, moved, err := p.gradients(points)
+	_, moved, err := p.gradients(points)
 	if err != nil {
-		return 0, nil, nil, err
+		return nil, nil, err
 	}
 	if at == nil {
-		value, at = values[0], slices.Clone(moved.RawRowView(0))
+		at = slices.Clone(moved.RawRowView(0))
 	}
 	for i := range n {
 		row := moved.RawRowView(i)
@@ -64,9 +57,9 @@ func (p *places) about(c, gradient, v []float64, step float64) (value float64, a
 		h = h[d:]
 	}
 	if bad := len(h) - countFinite(h); bad > 0 {
-		return 0, nil, nil, fmt.Errorf("%w: %d of %d numbers of the Hessian there are not finite", errNoMode, bad, len(h))
+		return nil, nil, fmt.Errorf("%w: %d of %d numbers of the Hessian there are not finite", errNoMode, bad, len(h))
 	}
-	return value, at, h, nil
+	return at, h, nil
 }
 
 func countFinite(x []float64) (n int) {
@@ -78,38 +71,14 @@ func countFinite(x []float64) (n int) {
 	return n
 }
 
-// mostRough is the largest relative disagreement between differences of a smooth gradient with two steps.
-const mostRough = .1
-
-// roughness is the relative disagreement between differences of the gradient at c along three directions, with a step
-// and with one a hundred times as long: from mostRough on the gradient has no derivative there.
-func (p *places) roughness(c, gradient []float64) (float64, error) {
-	const directions = 3
-	v := make([]float64, directions*p.dim)
-	for i := range v { // directions unrelated to the coordinates
-		v[i] = math.Sin(float64(1+i)*float64(1+i)*.7548776662) * (1 + math.Abs(c[i%p.dim]))
-	}
-	short, err := p.hessianTimes(c, gradient, v, 1)
-	if err != nil {
-		return 0, err
-	}
-	long, err := p.hessianTimes(c, gradient, v, 100)
-	if err != nil {
-		return 0, err
-	}
-	size := floats.Norm(long, 2)
-	floats.Sub(short, long)
-	return floats.Norm(short, 2) / math.Max(size, 1e-3), nil
-}
-
-// hessian returns the Hessian of -log p at c, symmetric. gradient is as for about.
+// hessian returns the Hessian of -log p at c, symmetric. gradient is that of log p there.
 func (p *places) hessian(c, gradient []float64) (*mat.SymDense, error) {
 	d := p.dim
 	unit := make([]float64, d*d)
 	for k := range d {
 		unit[k*d+k] = 1
 	}
-	h, err := p.hessianTimes(c, gradient, unit, 1)
+	_, h, err := p.about(c, gradient, unit)
 	if err != nil {
 		return nil, err
 	}

@@ -95,20 +95,17 @@ func TestWhiteningBadInput(t *testing.T) {
 		return Sub(rest, Square(AddScalar(Square(x), -1)))
 	})
 	runsOff := func(x *Node) *Node { return ReduceSum(Log(Sigmoid(x)), 1) }
-	kinked := func(x *Node) *Node { return Neg(ReduceSum(Abs(x), 1)) }
 	for want, c := range map[string]struct {
 		target density.Func
 		mode   []float64
-		none   bool
 	}{
-		"gradient is not finite":                 {normalAt(0, 1), []float64{math.NaN(), 0}, true},
-		"the gradient is not small":              {runsOff, []float64{0, 0}, true},
-		"the density is flat":                    {func(x *Node) *Node { return first(x) }, []float64{0, 0}, true},
-		"a saddle, or":                           {well, []float64{0, 0}, true},
-		"the gradient of the log-density has no": {kinked, []float64{0, 1e-6}, false},
+		"gradient is not finite":    {normalAt(0, 1), []float64{math.NaN(), 0}},
+		"the gradient is not small": {runsOff, []float64{0, 0}},
+		"the density is flat":       {func(x *Node) *Node { return first(x) }, []float64{0, 0}},
+		"a saddle, or":              {well, []float64{0, 0}},
 	} {
 		_, err := whitenedAt(ctx, problemOf(2, c.target), c.mode, engine)
-		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, errNoMode) != c.none {
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, errNoMode) {
 			t.Errorf("%v: %v, want %q", c.mode, err, want)
 		}
 	}
@@ -171,7 +168,7 @@ func TestSampleSplit(t *testing.T) {
 // A run that stands still on a surrogate is called sticky, with the numbers.
 func TestSticky(t *testing.T) {
 	bad := &mcmc.Details{Stats: []mcmc.ChainStats{{Acceptance: .5, Standstill: 31}, {Acceptance: .2}}}
-	warnings := strings.Join(sticky(bad, .8, nil).Sentences(), "")
+	warnings := strings.Join(sticky(bad, .8).Sentences(), "")
 	for _, want := range []string{"sticky", "acceptance is 0.35, and 0.8 was", "for 31 traj"} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("%q, want %q", warnings, want)
