@@ -17,12 +17,10 @@ import (
 )
 
 // The names of entries of the state, beside the data: the means, [M, D], the covariances as their family calls them,
-// and of the last iteration the draws, [M K, D], and their log-weights, the honest ones and the result's, float64
-// [M K].
+// and of the last iteration the draws, [M K, D], and their log-weights, float64 [M K].
 const (
 	meanName   = "mean"
 	phiName    = "phi"
-	honestName = "honest"
 	outputName = "output"
 	startName  = "start" // where the means begin, [M, D] or [1, D], for as long as they have not
 )
@@ -72,7 +70,7 @@ func (p *programs) build(engine *compute.Engine) error {
 		begin = []string{startName}
 	}
 	proposals := append([]string{meanName}, p.names()...)
-	own := append(slices.Clone(proposals), phiName, honestName, outputName)
+	own := append(slices.Clone(proposals), phiName, outputName)
 	var err error
 	if p.start, err = compute.NewProgram(engine, "pmcnet start", begin, own, p.startStep); err != nil {
 		return err
@@ -165,8 +163,7 @@ func (p *programs) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 	q.covariance = q.family.initial(g, p.dtype, m, d, p.StdDev)
 	next := q.entriesOf()
 	next[phiName] = Zeros(g, shapes.Make(p.dtype, m*p.Draws, d))
-	next[honestName] = Zeros(g, shapes.Make(compute.Float64, m*p.Draws))
-	next[outputName] = next[honestName]
+	next[outputName] = Zeros(g, shapes.Make(compute.Float64, m*p.Draws))
 	target := p.problem.In(nodes, nil)
 	p.tried = tryout.Trial{}
 	p.tried.Target(rng, target, q.mean)
@@ -209,9 +206,8 @@ func (p *programs) iterationStep(nodes compute.Nodes, inputs []*Node) (compute.N
 	for i, v := range record {
 		record[i] = Reshape(wide(v), 1)
 	}
-	entries[honestName], entries[outputName] = Reshape(w.honest, draws), Reshape(w.weights, draws)
-	record = append(record, entries[honestName])
-	return entries, Concatenate(record, 0)
+	entries[outputName] = Reshape(w.weights, draws)
+	return entries, Concatenate(append(record, Reshape(w.honest, draws)), 0)
 }
 
 // batchStep is a step of PMCnet-light on a mini-batch: mu' = mu + (gamma/2) Sigma grad log pi_b(mu), where pi_b is the

@@ -252,7 +252,7 @@ func TestIterations(t *testing.T) {
 		ref.theta = entry(phiName, d)
 		honest, _, next := ref.run(t)
 		got := flat2(entry(covarianceName, d*d))
-		computetest.Near(t, fmt.Sprintf("weights of iteration %d", iteration), flat2(entry(honestName, 1)), honest, 1e-9)
+		computetest.Near(t, fmt.Sprintf("weights of iteration %d", iteration), flat2(entry(outputName, 1)), honest, 1e-9)
 		computetest.Near(t, fmt.Sprintf("covariances of iteration %d", iteration), got, next, 1e-9)
 		made++
 		return nil

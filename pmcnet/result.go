@@ -11,7 +11,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
-	"gobnn/bayes/smc"
 )
 
 // Details has the further results of a run of PMC: fit.Details[*pmcnet.Details](result).
@@ -52,24 +51,13 @@ const (
 	LogEvidenceCurve = "log evidence"
 )
 
-// unknown is an evidence that is not known.
-var unknown = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
-
 // result is the result of the iterations so far.
 func (r *running) result(ctx context.Context, at *fit.Trail[IterationRecord]) (*fit.Result, error) {
 	if at.Step == 0 {
 		return nil, errors.Join(errors.New("pmcnet: the run ended before the first iteration: there are no draws"),
 			context.Cause(ctx))
 	}
-	host, err := at.Host(phiName, honestName, outputName)
-	if err != nil {
-		return nil, fmt.Errorf("pmcnet: %w", err)
-	}
-	logs, err := compute.Float64s(host[honestName])
-	if err != nil {
-		return nil, fmt.Errorf("pmcnet: %w", err)
-	}
-	honest, err := bayes.NewLogWeights(logs)
+	host, err := at.Host(phiName, outputName)
 	if err != nil {
 		return nil, fmt.Errorf("pmcnet: %w", err)
 	}
@@ -82,17 +70,17 @@ func (r *running) result(ctx context.Context, at *fit.Trail[IterationRecord]) (*
 		return nil, fmt.Errorf("pmcnet: %w", err)
 	}
 	last, trace := at.Records[at.Step-1], slices.Clone(at.Records)
-	d := &Details{KHat: kHat(honest), ESS: honest.EffectiveSampleSize(), Trace: trace}
-	evidence := unknown
-	if at.Status == run.Completed && d.trusted(len(logs)) {
-		evidence.Value, evidence.StdErr = smc.LogEvidence(logs)
+	d, draws := &Details{KHat: last.KHat, ESS: last.ESS, Trace: trace}, len(output)
+	evidence := bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
+	if at.Status == run.Completed && d.trusted(draws) {
+		evidence = bayes.Evidence{Value: last.LogEvidence, StdErr: last.LogEvidenceStdErr}
 	}
 	return &fit.Result{
 		Status: at.Status, Elapsed: r.Elapsed(), Doubts: r.doubts(d), Approximation: r.approximation(d),
 		Curves: []fit.Curve{
 			fit.NewCurve(fit.ESSCurve, trace, func(i IterationRecord) float64 { return i.ESS }),
 			fit.NewCurve(KHat, trace, func(i IterationRecord) float64 { return i.KHat }),
-			fit.NewCurve(LogEvidenceCurve, trace, func(i IterationRecord) float64 { return i.stated(len(logs)) }),
+			fit.NewCurve(LogEvidenceCurve, trace, func(i IterationRecord) float64 { return i.stated(draws) }),
 		},
 		Draws: bayes.Draws{
 			Phi: host[phiName], LogWeights: weights.All(), Evidence: evidence,

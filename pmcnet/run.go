@@ -57,7 +57,7 @@ func (a PMC) loop(ctx context.Context, j *fit.Job) (*fit.Loop[IterationRecord], 
 	r := &running{PMC: a, Job: j, problem: problem}
 	draws := a.Proposals * a.Draws
 	return &fit.Loop[IterationRecord]{
-		Format: "gobnn.pmcnet/5", Steps: a.Iterations, ObserveEvery: 1,
+		Format: "gobnn.pmcnet/6", Steps: a.Iterations, ObserveEvery: 1,
 		Begin: r.begin, Data: []string{density.DataPrefix, startName},
 		Step: func(ctx context.Context, at *fit.Trail[IterationRecord]) error {
 			return at.Record(r.iterate(ctx, at.State(), at.Step))
