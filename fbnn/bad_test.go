@@ -27,7 +27,7 @@ import (
 // constant predicts the same number whatever theta is.
 type constant struct{ NaN bool }
 
-func (c constant) prepare(int) (Regressor, error) { return c, nil }
+func (c constant) prepare() (Regressor, error) { return c, nil }
 func (c constant) learn(_ context.Context, l *lesson) (*predictor, error) {
 	_, rank := l.scores.Dims()
 	value := 0.
@@ -85,7 +85,7 @@ func TestBadInput(t *testing.T) {
 		"what":         {a: CES{Emulates: "gradient"}, says: []string{`CES.Emulates is gradient`, "log-likelihood"}},
 		"paper's mode": {a: CES{Emulates: LogLikelihood, PaperMode: true}, says: []string{"CES.PaperMode"}},
 		"layer": {
-			a: CES{Regressor: Network{Hidden: []int{3, 0}}}, says: []string{"Network.Hidden[1] is 0"},
+			a: CES{Regressor: Network{Hidden: []int{3, 0}}}, says: []string{"Network.Hidden is [3 0]", "at least 1 unit"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,18 +98,17 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// An emulator that knows nothing has the chain sample the prior, far from the pairs: the result says so, and what the
-// numbers are.
+// An emulator that knows nothing has the chain sample the prior: the result says so, and what the numbers are.
 func TestSamplesThePrior(t *testing.T) {
 	model, parts, _ := regression()
 	a := quick(CES{
 		Regressor: constant{}, Uncorrected: true, Sampling: mcmc.RandomWalkMetropolis{StepSize: .5}, Draws: 400,
 	})
 	r := fitted(t, model, a, parts, run.Settings{Engine: computetest.Go(t)})
-	if !(r.Truth.True > .5*r.Truth.Prior && r.Truth.RMS > 3 && r.distance.mostMahalanobis > 5) {
-		t.Errorf("%+v, %+v", r.Truth, r.distance)
+	if !(r.Truth.True > .5*r.Truth.Prior && r.Truth.RMS > 3) {
+		t.Errorf("%+v", r.Truth)
 	}
-	says(t, r, "the chain samples the prior, where Phi is", "has left the emulator's domain")
+	says(t, r, "the chain samples the prior, where Phi is")
 }
 
 // Draws that the true posterior has accepted are right where they are far from the pairs too, as of a calibration that

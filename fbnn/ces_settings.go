@@ -116,7 +116,7 @@ func (a CES) prepared(j *fit.Job) (CES, error) {
 		}
 	}
 	var err error
-	a.Regressor, err = a.Regressor.prepare(d)
+	a.Regressor, err = a.Regressor.prepare()
 	return a, err
 }
 

@@ -32,6 +32,6 @@
 //     the draws exact for any emulator, and costs a pass over the data each time;
 //   - predictions are the network's. PaperMode has the paper's steps and the emulator's predictions.
 //
-// Look at the result's Warnings first: they say where Phi differs from Phi^e at 100 draws (Details.Truth), and how far
-// the draws are from the pairs. In few dimensions the emulator can be right.
+// Look at the result's Warnings first: they say where Phi differs from Phi^e at 100 draws (Details.Truth). In few
+// dimensions the emulator can be right.
 package fbnn

@@ -11,13 +11,11 @@ const (
 	mostRMS       = 3.  // root mean square of Phi - Phi^e
 	manyDeviation = 5.  // standard deviations of the calibration's Phi
 	fewESS        = 10. // of the median coordinate
-	farFromPairs  = 5.  // in units of the pairs' own spread, in their plane
-	farFromPlane  = 3.  // in units of the pairs' radius
 )
 
 // doubt adds doubts to the result where a threshold is exceeded.
 func (r *ces) doubt(out *fit.Result) {
-	t, dist := r.details.Truth, r.details.distance
+	t := r.details.Truth
 	all := &out.Doubts
 	all.If(t.nonFinite > 0, "not finite", "at %d of %d states the true or the emulated potential is not finite",
 		t.nonFinite, t.states)
@@ -37,8 +35,8 @@ func (r *ces) doubt(out *fit.Result) {
 				"calibration go further (CES.PairsWarmUp, CES.PairsThin)"
 		case asPrior && !r.corrected():
 			why = fmt.Sprintf("the chain samples the prior, where Phi is %.4g: the emulator knows no more than the %d "+
-				"directions of its pairs, of %d; leave CES.Uncorrected and PaperMode out", t.Prior, dist.dimension,
-				r.Bound.D)
+				"directions of its pairs, of %d; leave CES.Uncorrected and PaperMode out", t.Prior,
+				min(r.pairs.learnt-1, r.Bound.D), r.Bound.D)
 		case still:
 			why = fmt.Sprintf("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws",
 				t.medianESS)
@@ -52,10 +50,6 @@ func (r *ces) doubt(out *fit.Result) {
 			"of %d; in %d dimensions the steps that the true posterior accepts are too short for this number of draws: take "+
 			"more Draws, or another sampler (mcmc.Chains)", t.medianESS, out.Draws.Phi.Shape().Dim(0), r.Bound.D)
 	}
-	all.If(dist.mostMahalanobis > farFromPairs || dist.mostOffPlane > farFromPlane, "far", "the chain has left the "+
-		"emulator's domain: within the %d dimensions that the pairs span, its draws are up to %.3g times as far from the "+
-		"pairs' mean as the pairs are, and they are up to %.3g times the pairs' radius away from these dimensions",
-		dist.dimension, dist.mostMahalanobis, dist.mostOffPlane)
 }
 
 // doubtBeta adds a doubt if the Beta that was set, 0 for none, is not the one that was taken.

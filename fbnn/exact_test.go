@@ -76,7 +76,7 @@ type shifted struct {
 	By float64
 }
 
-func (s shifted) prepare(int) (Regressor, error) { return s, nil }
+func (s shifted) prepare() (Regressor, error) { return s, nil }
 func (s shifted) learn(ctx context.Context, l *lesson) (*predictor, error) {
 	learnt, err := s.linear.learn(ctx, l)
 	if err != nil {

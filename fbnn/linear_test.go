@@ -16,7 +16,7 @@ import (
 // than coordinates. It is exact if the network is linear in theta.
 type linear struct{}
 
-func (l linear) prepare(int) (Regressor, error) { return l, nil }
+func (l linear) prepare() (Regressor, error) { return l, nil }
 
 // learn works with the pairs' inner products, so there are no more equations than pairs.
 func (l linear) learn(_ context.Context, lesson *lesson) (*predictor, error) {

@@ -34,31 +34,24 @@ type Network struct {
 }
 
 // prepare implements Regressor.
-func (n Network) prepare(int) (Regressor, error) {
+func (n Network) prepare() (Regressor, error) {
 	if n.Hidden == nil {
 		n.Hidden = []int{32, 32}
 	}
 	if n.Activations == nil {
 		n.Activations = []nn.Activation{nn.ReLU, nn.Tanh, nn.Swish}
 	}
-	if n.Epochs == 0 {
-		n.Epochs = 1000
-	}
-	for i, width := range n.Hidden {
-		if width < 1 {
-			return nil, fmt.Errorf("fbnn: Network.Hidden[%d] is %d: a layer has at least 1 unit", i, width)
-		}
-	}
 	known := []nn.Activation{nn.ReLU, nn.Tanh, nn.GELU, nn.Sigmoid, nn.Softplus, nn.Swish}
-	for i, a := range n.Activations {
-		if !slices.Contains(known, a) {
-			return nil, fmt.Errorf("fbnn: Network.Activations[%d] is %q: it must be one of %q", i, a, known)
-		}
-	}
-	return n, limits.Check("fbnn: Network",
-		limits.Field("Activations", n.Activations, len(n.Activations) > 0, "at least one (nil: relu, tanh, swish)"),
-		limits.Field("Epochs", n.Epochs, n.Epochs >= 1, "at least 1 (0: 1000)"),
+	isUnknown := func(a nn.Activation) bool { return !slices.Contains(known, a) }
+	err := limits.Fill("fbnn: Network",
+		limits.Field("Hidden", n.Hidden, !slices.ContainsFunc(n.Hidden, func(width int) bool { return width < 1 }),
+			"layers of at least 1 unit"),
+		limits.Field("Activations", n.Activations,
+			len(n.Activations) > 0 && !slices.ContainsFunc(n.Activations, isUnknown),
+			fmt.Sprintf("at least one of %q (nil: relu, tanh, swish)", known)),
+		limits.Int("Epochs", &n.Epochs, 1000).From(1),
 	)
+	return n, err
 }
 
 // learn implements Regressor: it trains a network for each activation, and takes the one with the least error. The

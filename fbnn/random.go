@@ -1,7 +1,6 @@
 package fbnn
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -35,9 +34,9 @@ type RandomNetwork struct {
 var _ Regressor = RandomNetwork{}
 
 // prepare implements Regressor.
-func (n RandomNetwork) prepare(int) (Regressor, error) {
-	n.Units = cmp.Or(n.Units, 1000)
-	return n, limits.Check("fbnn: RandomNetwork", limits.Field("Units", n.Units, n.Units >= 1, "at least 1 (0: 1000)"))
+func (n RandomNetwork) prepare() (Regressor, error) {
+	err := limits.Fill("fbnn: RandomNetwork", limits.Int("Units", &n.Units, 1000).From(1))
+	return n, err
 }
 
 // learn implements Regressor. With F the hidden units at the n learnt pairs, [n, Units], y their scores, and ridge r, v

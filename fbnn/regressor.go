@@ -16,8 +16,8 @@ import (
 
 // Regressor learns to predict R numbers, the scores, from theta: Network or RandomNetwork.
 type Regressor interface {
-	// prepare fills in defaults for d coordinates, and returns an error that names a setting that is wrong.
-	prepare(d int) (Regressor, error)
+	// prepare fills in defaults, and returns an error that names a setting that is wrong.
+	prepare() (Regressor, error)
 	// learn learns from the lesson's pairs.
 	learn(ctx context.Context, lesson *lesson) (*predictor, error)
 }

@@ -35,9 +35,8 @@ type Details struct {
 	// emulator (Partial, PartialGradients).
 	Evaluations mcmc.Evaluations
 
-	trueBeta float64 // of a pCN that the true posterior accepts with probability .3
-	stepSize float64 // that was chosen for the sampling's HMC; 0 if it was set
-	distance distance
+	trueBeta float64             // of a pCN that the true posterior accepts with probability .3
+	stepSize float64             // that was chosen for the sampling's HMC; 0 if it was set
 	emulated *emulatedPrediction // for CES.PaperMode; otherwise nil
 	job      *job                // for Potentials
 	cheap    density.Problem     // the emulated posterior; its Target is nil if there is none
@@ -68,20 +67,6 @@ type Truth struct {
 	calibrationStdDev float64 // of Phi over the pairs
 	nonFinite         int     // states where Phi or Phi^e is not finite: left out of the means
 	medianESS, minESS float64 // effective sample sizes of the draws: of up to 200 coordinates
-}
-
-// distance says how far the draws are from the pairs that the emulator has learnt from, at the states of Truth. These
-// pairs lie in a plane (an affine subspace) of fewer dimensions than there are pairs. All distances are between theta
-// in units of the pairs' standard deviation, coordinate by coordinate.
-type distance struct {
-	// mahalanobis is the Mahalanobis distance from the pairs' mean, within their plane, divided by the square root of the
-	// plane's dimension. It is about 1 for draws that are distributed as the pairs. Its largest value over the states is
-	// mostMahalanobis.
-	mostMahalanobis float64
-	// offPlane is the distance from the plane, divided by the root mean square distance of the pairs from their mean. It
-	// is 0 for the pairs.
-	mostOffPlane float64
-	dimension    int // of the plane
 }
 
 // emulatedPrediction computes the emulator's outputs at any rows, as linear combinations of the pairs' outputs.

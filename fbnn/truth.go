@@ -148,7 +148,6 @@ func (r *ces) compare(ctx context.Context, result *fit.Result, cheap density.Pro
 	if t.Prior, err = r.priorPotential(ctx); err != nil {
 		return err
 	}
-	r.details.distance = r.pairs.distance(states)
 	if err := r.ess(draws); err != nil {
 		return err
 	}
@@ -250,38 +249,6 @@ func (r *ces) ess(draws *mcmc.Draws) error {
 		t.minESS, t.medianESS = ess[0], stat.Quantile(.5, stat.Empirical, ess, nil)
 	}
 	return nil
-}
-
-// distance is the distance of states, [n, D], from the learnt pairs, within the plane that these span and from the
-// plane. It is computed with standardised coordinates u.
-func (p *pairs) distance(states *mat.Dense) (out distance) {
-	_, d := p.theta.Dims()
-	u := p.standardised(p.theta)
-	var gram mat.SymDense
-	gram.SymOuterK(1, u)
-	c, err := newComponents(&gram, p.learnt, 1e-9)
-	if err != nil {
-		return distance{mostMahalanobis: math.NaN(), mostOffPlane: math.NaN()}
-	}
-	_, out.dimension = c.combine.Dims()
-	var plane mat.Dense // [R, D], orthonormal
-	plane.Mul(c.combine.T(), u.Slice(0, p.learnt, 0, d))
-	radius := math.Sqrt(c.total / float64(p.learnt))
-	at := p.standardised(states)
-	count, _ := at.Dims()
-	for i := range count {
-		var in mat.VecDense
-		row := at.RowView(i)
-		in.MulVec(&plane, row)
-		mahalanobis := 0.
-		for r, size := range c.sizes {
-			mahalanobis += square(in.AtVec(r)) / (size / float64(p.learnt))
-		}
-		mahalanobis = math.Sqrt(mahalanobis / float64(out.dimension))
-		off := math.Sqrt(max(0, mat.Dot(row, row)-mat.Dot(&in, &in))) / radius
-		out.mostMahalanobis, out.mostOffPlane = max(out.mostMahalanobis, mahalanobis), max(out.mostOffPlane, off)
-	}
-	return out
 }
 
 // paperPrediction returns the weights with which the pairs' outputs add up to the emulator's output at each draw. They
