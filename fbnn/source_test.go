@@ -19,55 +19,6 @@ import (
 	"gobnn/bayes/run"
 )
 
-// counted counts the rows that are read at once.
-type counted struct {
-	dataset.Source
-	most, read atomic.Int64
-}
-
-func (c *counted) Read(ctx context.Context, from int, x, y []float64) error {
-	n := int64(len(y) / c.Targets())
-	c.most.Store(max(n, c.most.Load()))
-	c.read.Add(n)
-	return c.Source.Read(ctx, from, x, y)
-}
-
-// The posterior of rows that are read in blocks is the exact one, whatever the emulator: by calibration on
-// mini-batches of the blocks, and with the true posterior summed over them; and never more rows are read at once than
-// were asked for.
-func TestSourceExact(t *testing.T) {
-	engine := computetest.Go(t) // XLA would compile for most of the time
-	if testing.Short() {
-		t.Skip("long")
-	}
-	model, parts, l := regression()
-	for name, a := range map[string]CES{
-		"a wrong emulator, corrected": {Regressor: shifted{By: .3}, Draws: 1500},
-		"linear, uncorrected":         {Regressor: linear{}, Uncorrected: true, Draws: 4000},
-	} {
-		source := &counted{Source: dataset.RowsOf(parts.Train)}
-		a.Chains = 8
-		a.BatchSize = 7
-		ReadAtOnce(t, 8)
-		r := fitted(t, model, a, dataset.Parts{Source: source},
-			run.Settings{Engine: engine, DType: compute.Float64, Seed: 3})
-		right(t, r, l)
-		if source.most.Load() != 8 {
-			t.Errorf("%s: %d rows were read at once, and 8 may be", name, source.most.Load())
-		}
-		if !a.Uncorrected && !(r.SecondStage > .2 && r.SecondStage < .9) {
-			t.Errorf("%s: the second stage accepts %.3f", name, r.SecondStage)
-		}
-		from := r.Posterior.Provenance()
-		if from.Rows != 30 || len(from.DataHash) != 64 {
-			t.Errorf("%s: %+v", name, from)
-		}
-		if p, err := r.Posterior.Predict(t.Context(), parts.Train.X); err != nil || p.Rows != 30 {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // unread is a source that must not be read.
 type unread struct {
 	dataset.Simulated
