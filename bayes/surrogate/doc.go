@@ -17,7 +17,8 @@
 //   - No mode: the error says what is wrong there. Let Problem.Start be nearer to one.
 //   - The posterior is wider than the Gaussian of its mode, as with two hidden layers or few rows. The pilot then takes
 //     no surrogate, with a warning, and steps that are accepted; expect no gain over NUTS.
-//   - Chains stick where the surrogate is wrong: a warning that begins with "sticky" has the numbers.
+//   - Chains stick where the surrogate is wrong: a warning says which stood still. Compare Details.Pilot's predicted
+//     acceptance with that of Details.Chains.
 //   - Chains do not change modes. Compare with package smc, or begin elsewhere.
 //   - ReLU networks have no Hessian. Take mcmc.NUTS.
 package surrogate

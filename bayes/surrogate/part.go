@@ -18,7 +18,7 @@ import (
 func subsetOf(
 	engine *compute.Engine, bound *bayes.BoundModel, data map[string]*tensors.Tensor, m, chains, devices int,
 ) (subset, error) {
-	features, y, psi := data["features"], data["y"], data["psi"]
+	features, y := data["features"], data["y"]
 	n := y.Shape().Dim(0)
 	rows := rand.New(rand.NewPCG(uint64(n), 0x70617274)).Perm(n)[:m]
 	slices.Sort(rows)
@@ -31,13 +31,10 @@ func subsetOf(
 		return subset{}, err
 	}
 	p := subset{rows: m, of: n, data: map[string]*tensors.Tensor{"features": x, "y": own}}
-	if psi != nil {
-		p.data["psi"] = psi
-	}
 	plan := density.NewPlan(bound, y.DType(), density.Workload{Particles: chains, Rows: m, Devices: devices})
 	batches := density.MiniBatch(density.Likelihood{Model: bound, Plan: plan}, n)
 	p.target = func(data compute.Nodes) density.Target {
-		return density.At(batches, data["psi"], density.Batch{Features: data["features"], Y: data["y"]})
+		return density.At(batches, nil, density.Batch{Features: data["features"], Y: data["y"]})
 	}
 	return p, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"sync/atomic"
 
 	"gobnn/bayes/compute"
@@ -321,26 +320,4 @@ func (p *pilot) chosen() (density.Problem, splitHMC) {
 		return p.w.on(problem, p.job.DType, nil, nil), p.target
 	}
 	return p.tried.on(problem, p.job.DType), onSurrogate(p.tried.part)
-}
-
-// stickyStandstill is the largest number of successive transitions that are rejected in a run as the pilot predicted.
-const stickyStandstill = 30
-
-// sticky warns where a run on the surrogate is so much worse than the pilot predicted that its draws are doubtful. The
-// signs are an acceptance under half the prediction and more than 30 rejections in a row.
-func sticky(r *mcmc.Details, predicted float64) (all fit.Doubts) {
-	acceptance, standing := acceptanceOf(r), 0
-	for _, c := range r.Stats {
-		standing = max(standing, c.Standstill)
-	}
-	var why []string
-	if acceptance < predicted/2 {
-		why = append(why, fmt.Sprintf("acceptance is %.2g, and %.2g was predicted", acceptance, predicted))
-	}
-	if standing > stickyStandstill {
-		why = append(why, fmt.Sprintf("a chain stood still for %d trajectories", standing))
-	}
-	all.If(len(why) > 0, "sticky", "sticky: on the surrogate %s: the chain has found places where the surrogate is "+
-		"wrong; compare with mcmc.NUTS", strings.Join(why, "; "))
-	return all
 }

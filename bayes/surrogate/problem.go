@@ -62,10 +62,6 @@ func inBlocks(engine *compute.Engine, bound *bayes.BoundModel, data map[string]*
 			return nil, err
 		}
 		features, err := some(engine, data["features"], 1, these)
-		of := map[string]*tensors.Tensor{"features": features, "y": own}
-		if data["psi"] != nil {
-			of["psi"] = data["psi"]
-		}
-		return of, err
+		return map[string]*tensors.Tensor{"features": features, "y": own}, err
 	})
 }

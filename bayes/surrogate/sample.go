@@ -15,8 +15,8 @@ import (
 // rows pays. The search begins at the problem's Start, or a draw of its Initial; the chains at the pilot's last states.
 //
 // Progress has the stages "mode", "Hessian" and "pilot" before those of the chains, and the checkpoint is of the
-// chains. The result's warnings contain the pilot's line if the posterior is not near the Gaussian, and say where a run
-// on a surrogate is worse than predicted. The details are *Details.
+// chains. The result's warnings contain the pilot's line if the posterior is not near the Gaussian. The details are
+// *Details.
 type Chains struct {
 	Chains int // J; default 4
 	Draws  int // kept for each chain; default 1000
@@ -99,9 +99,6 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	d.Chains = fit.Details[*mcmc.Details](result)
 	result.Details = []any{d}
 	result.Doubts.If(p.of.part != nil && !p.near(), "far from Gaussian", "%s", p.reason)
-	if p.on {
-		result.Doubts = append(result.Doubts, sticky(d.Chains, p.tried.predicted)...)
-	}
 	return result, err
 }
 

@@ -83,18 +83,6 @@ func (w *whitening) factor(hessian *mat.SymDense) error {
 	if err := inverse.InverseTri(&lower); err != nil && !errors.As(err, &ill) {
 		return fmt.Errorf("surrogate: the Hessian at the mode: %w", err)
 	}
-	w.toZ, w.toTheta = rowByRow(&lower), rowByRow(&inverse)
+	w.toZ, w.toTheta = mat.DenseCopyOf(&lower).RawMatrix().Data, mat.DenseCopyOf(&inverse).RawMatrix().Data
 	return nil
-}
-
-// rowByRow returns the numbers of a matrix, row by row.
-func rowByRow(m mat.Matrix) []float64 {
-	rows, columns := m.Dims()
-	all := make([]float64, 0, rows*columns)
-	for i := range rows {
-		for k := range columns {
-			all = append(all, m.At(i, k))
-		}
-	}
-	return all
 }

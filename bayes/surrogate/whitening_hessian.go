@@ -56,19 +56,10 @@ func (p *places) about(c, gradient, v []float64) (at, h []float64, err error) {
 	if gradient == nil {
 		h = h[d:]
 	}
-	if bad := len(h) - countFinite(h); bad > 0 {
-		return nil, nil, fmt.Errorf("%w: %d of %d numbers of the Hessian there are not finite", errNoMode, bad, len(h))
+	if slices.ContainsFunc(h, func(x float64) bool { return !finite(x) }) {
+		return nil, nil, fmt.Errorf("%w: numbers of the Hessian there are not finite", errNoMode)
 	}
 	return at, h, nil
-}
-
-func countFinite(x []float64) (n int) {
-	for _, v := range x {
-		if finite(v) {
-			n++
-		}
-	}
-	return n
 }
 
 // hessian returns the Hessian of -log p at c, symmetric. gradient is that of log p there.

@@ -164,14 +164,3 @@ func TestSampleSplit(t *testing.T) {
 		t.Errorf("mean %.3f, want %.3f; mean square %.3f, want %.3f", mean, wantMean, square, wantSquare)
 	}
 }
-
-// A run that stands still on a surrogate is called sticky, with the numbers.
-func TestSticky(t *testing.T) {
-	bad := &mcmc.Details{Stats: []mcmc.ChainStats{{Acceptance: .5, Standstill: 31}, {Acceptance: .2}}}
-	warnings := strings.Join(sticky(bad, .8).Sentences(), "")
-	for _, want := range []string{"sticky", "acceptance is 0.35, and 0.8 was", "for 31 traj"} {
-		if !strings.Contains(warnings, want) {
-			t.Errorf("%q, want %q", warnings, want)
-		}
-	}
-}
