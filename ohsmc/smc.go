@@ -197,13 +197,13 @@ func (s *ibis) moves(r *particles.Session, rows int, key random.Key, calls *uint
 	}
 	for made := 0; made < s.Moves; made += s.stages.PerCall {
 		for begin := true; ; begin = false { // until the last particle has ended its transition
-			moved, err := s.stages.Move(r.State, float64(rows), begin, key, *calls)
+			moved, unfinished, err := s.stages.Move(r.State, float64(rows), begin, key, *calls)
 			if err != nil {
 				return 0, err
 			}
 			*calls += uint32(s.stages.PerCall)
-			acceptance += moved.Acceptance / float64(s.Moves)
-			if moved.Unfinished == 0 {
+			acceptance += moved / float64(s.Moves)
+			if unfinished == 0 {
 				break
 			}
 		}

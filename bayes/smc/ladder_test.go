@@ -200,7 +200,7 @@ func TestEnoughMoves(t *testing.T) {
 		{"late plateau", func(t float64) float64 { return .2 + .8*math.Exp(-t/8) }, 80},
 	} {
 		m := &machine{Tempered: Tempered{Particles: 1000}}
-		for m.Transition = 1; !m.enough(Moved{correlation: c.correlation(float64(m.Transition))}); m.Transition++ {
+		for m.Transition = 1; !m.enough(movement{correlation: c.correlation(float64(m.Transition))}); m.Transition++ {
 		}
 		if m.Transition != c.want {
 			t.Errorf("%s: %d moves, want %d", c.name, m.Transition, c.want)
@@ -212,7 +212,7 @@ func TestEnoughMoves(t *testing.T) {
 func TestEnoughMovesOfAll(t *testing.T) {
 	m := &machine{Tempered: Tempered{Particles: 1000}, position: position{Transition: 5}}
 	for unmoved, want := range map[int]bool{0: true, 10: true, 11: false} {
-		if got := m.enough(Moved{correlation: .05, unmoved: unmoved}); got != want {
+		if got := m.enough(movement{correlation: .05, unmoved: unmoved}); got != want {
 			t.Errorf("%d of 1000 particles have not moved: enough is %v", unmoved, got)
 		}
 	}

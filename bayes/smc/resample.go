@@ -32,7 +32,9 @@ func (r Resampler) Draw(logWeights *graph.Node, n int, rng random.Stream) *graph
 	weights := ConvertDType(logWeights, dtypes.Float64)
 	weights = Exp(Sub(weights, compute.FiniteMax(weights)))
 	if r == Multinomial {
-		counts := count(rng.Categorical(weights, n), weights.Shape().Dim(0))
+		drawn := rng.Categorical(weights, n)
+		none := Zeros(weights.Graph(), shapes.Make(dtypes.Int32, weights.Shape().Dim(0)))
+		counts := ScatterSum(none, ExpandAxes(drawn, -1), OnesLike(drawn), false, false)
 		return fromEnds(CumSum(counts, 0), n)
 	}
 	return onePerStratum(weights, rng.Uniform(dtypes.Float64, n))
@@ -51,12 +53,6 @@ func onePerStratum(weights, u *Node) *Node {
 	index := ConvertDType(stratum, dtypes.Int32)
 	below := LessThan(Gather(u, ExpandAxes(index, -1)), Sub(inStrata, stratum))
 	return fromEnds(Add(index, ConvertDType(below, dtypes.Int32)), n)
-}
-
-// count says how often each of J particles is among the ancestors, [n]: int32 [J].
-func count(ancestors *Node, particles int) *Node {
-	none := Zeros(ancestors.Graph(), shapes.Make(dtypes.Int32, particles))
-	return ScatterSum(none, ExpandAxes(ancestors, -1), OnesLike(ancestors), false, false)
 }
 
 // fromEnds gives the ancestor of each of n slots, given ends, [J], ascending: ends_j is the first slot that does not

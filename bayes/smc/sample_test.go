@@ -277,25 +277,6 @@ func same(t *testing.T, got, want *fit.Result) {
 	}
 }
 
-// Several devices share the particles, and give what one gives, by rounding only.
-func TestDevices(t *testing.T) {
-	method := smc.Tempered{
-		Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400, Ladder: []float64{.1, .4, 1}, Moves: 1,
-	}
-	s := run.Settings{DType: compute.Float64, Seed: 4}
-	engines := []*compute.Engine{computetest.Go(t), computetest.Several(t)} // the first compiles nothing
-	var evidence []float64
-	for i, devices := range []int{1, 4} {
-		s.Engine, s.Devices = engines[i], devices
-		result, err := fit.Sample(t.Context(), linear(check.Line()), method, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		evidence = append(evidence, result.Draws.Evidence.Value, result.Draws.Evidence.StdErr)
-	}
-	computetest.Near(t, "log evidence, its standard error", evidence[2:], evidence[:2], 1e-9)
-}
-
 // What cannot be sampled is refused with what is wrong, and what to do.
 func TestBadInput(t *testing.T) {
 	good := linear(check.Line())

@@ -42,7 +42,7 @@ type Spec struct {
 	tuned   bool // the step size is an input of Move, see stepShares; else it is the kernel's own
 	steered bool // the number of steps of a trajectory is an input of Move; else it is the kernel's own
 	// tempered: Weigh multiplies what Potential gives by the step of the power; else it counts once. Move reports how
-	// far particles have come: see Moved.correlation and Moved.unmoved.
+	// far particles have come: see movement.correlation and movement.unmoved.
 	tempered bool
 	// try, if set, tries by the first particles, phi, whether the target is in order.
 	try func(t *tryout.Trial, rng random.Stream, nodes compute.Nodes, phi *graph.Node)
@@ -102,36 +102,31 @@ func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
 	if s.carrier.SeveralMoves() {
 		s.PerCall = 1
 	}
-	population := []string{s.phi(), s.logWeights(), s.eve(), s.scale()}
-	moved := append(s.carrier.Names(), s.unfinished()) // the chains' phi first
+	progress := []string{s.unfinished()}
 	if s.tempered {
-		moved = append(moved, s.before(), s.unmoved())
+		progress = append(progress, s.before(), s.unmoved())
 	}
+	carried := s.carrier.Names() // the chains' phi first
+	population := []string{s.phi(), s.logWeights(), s.eve(), s.scale()}
+	weighed, restarted := slices.Clone(population), append(slices.Clone(carried[1:]), s.scale())
+	moved := slices.Concat(carried, progress)
 	switch {
 	case s.wasteFree():
+		weighed, restarted = append(weighed, s.carrier.Phi()), append(restarted, s.phi())
 		moved = append(moved, s.phi())
 	case s.CarriesDensity():
 		population = append(population, s.carrier.LogDensity())
+		weighed = population
 	}
-	started, weighed := append(slices.Clone(population), s.unfinished()), population
-	if s.tempered {
-		started = append(started, s.before(), s.unmoved())
-	}
-	if s.wasteFree() {
-		weighed = append(slices.Clone(population), s.carrier.Phi())
-	}
-	restarted := slices.DeleteFunc(slices.Clone(moved[1:]), func(name string) bool {
-		return name == s.unfinished() || name == s.before() || name == s.unmoved()
-	})
 	for _, p := range []struct {
 		program        **compute.Program
 		name           string
 		reads, updates []string
 		step           compute.Step
 	}{
-		{&s.start, "smc start", nil, started, s.startStep},
+		{&s.start, "smc start", nil, slices.Concat(population, progress), s.startStep},
 		{&s.weigh, "smc weigh", population, weighed, s.weighStep},
-		{&s.restart, "smc kernel start", []string{moved[0], s.scale()}, append(restarted, s.scale()), s.restartStep},
+		{&s.restart, "smc kernel start", []string{carried[0], s.scale()}, restarted, s.restartStep},
 		{&s.move, "smc move", append(slices.Clone(moved), s.scale()), moved, s.moveStep},
 	} {
 		reads := append(slices.Clone(p.reads), s.Reads...)
@@ -171,13 +166,13 @@ func (s *Stages) unmoved() string    { return s.Prefix + "unmoved" }
 // Entries names the entries of the state that are the stages' own: the particles, [J, D], and their log-weights, [J],
 // first. Some exist after the first Restart only.
 func (s *Stages) Entries() []string {
-	names := append([]string{s.phi(), s.logWeights(), s.eve(), s.scale(), s.unfinished()}, s.carrier.Names()...)
+	own := s.carrier.Names()
+	if !s.wasteFree() {
+		own = own[1:] // the first are the particles
+	}
+	names := append([]string{s.phi(), s.logWeights(), s.eve(), s.scale(), s.unfinished()}, own...)
 	if s.tempered {
 		names = append(names, s.before(), s.unmoved())
-	}
-	if !s.wasteFree() {
-		names = slices.DeleteFunc(names[1:], func(name string) bool { return name == s.phi() })
-		names = append([]string{s.phi()}, names...)
 	}
 	return names
 }
@@ -377,14 +372,13 @@ func (s *Stages) restartStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 	return next, ConstAs(phi, []float64{0})
 }
 
-// Moved holds the results of Move on the host.
-type Moved struct {
-	Acceptance float64 // sum over transitions of the mean over chains; 1 each for kernels that always move
-	Unfinished int     // chains whose transition is not complete: call Move without begin until there are none
-
-	full      float64 // Acceptance over the chains that take the full step size; the same unless Spec.tuned
-	nonFinite int     // transitions that came where the log-density or its gradient is not finite
-	divergent int     // transitions that diverged, see mcmc.Info.Divergent
+// movement holds the results of moveBy on the host.
+type movement struct {
+	acceptance float64 // sum over transitions of the mean over chains; 1 each for kernels that always move
+	unfinished int     // chains whose transition is not complete
+	full       float64 // acceptance over the chains that take the full step size; the same unless Spec.tuned
+	nonFinite  int     // transitions that came where the log-density or its gradient is not finite
+	divergent  int     // transitions that diverged, see mcmc.Info.Divergent
 	// correlation is the correlation over the chains of their log prior, or of their log-likelihood, with what it was
 	// before the first of the moves, the larger of the two: 1 if nothing has moved. unmoved is the number of chains that
 	// no transition has moved since they were drawn. Both are 0 unless Spec.watched.
@@ -397,13 +391,15 @@ type Moved struct {
 
 // Move makes PerCall transitions of all chains under the distribution at a place. Of a kernel whose transitions take
 // several moves it makes one move: with begin all chains begin a transition, else those whose transition is not
-// complete continue it. Its transitions have the keys key.At(call), key.At(call+1) and so on. It is an error if a
-// kernel of your own then carries values of another place than the chains': the first call tests this, and the second,
-// the fourth, the eighth and so on.
+// complete continue it, until none is unfinished. acceptance is the sum over transitions of the mean over chains, 1
+// each for kernels that always move. The transitions have the keys key.At(call), key.At(call+1) and so on. It is an
+// error if a kernel of your own then carries values of another place than the chains': the first call tests this, and
+// the second, the fourth, the eighth and so on.
 func (s *Stages) Move(
 	state *compute.State, place float64, begin bool, key random.Key, call uint32,
-) (Moved, error) {
-	return s.moveBy(state, moves{place: place, begin: begin}, key, call)
+) (acceptance float64, unfinished int, err error) {
+	m, err := s.moveBy(state, moves{place: place, begin: begin}, key, call)
+	return m.acceptance, m.unfinished, err
 }
 
 // moves says which moves moveBy makes.
@@ -419,7 +415,7 @@ type moves struct {
 }
 
 // moveBy is Move.
-func (s *Stages) moveBy(state *compute.State, m moves, key random.Key, call uint32) (Moved, error) {
+func (s *Stages) moveBy(state *compute.State, m moves, key random.Key, call uint32) (movement, error) {
 	inputs := []float64{
 		m.place, flag(m.begin), float64(m.slot), m.stepSize, flag(m.first), float64(m.steps), float64(m.number % 2),
 	}
@@ -430,20 +426,20 @@ func (s *Stages) moveBy(state *compute.State, m moves, key random.Key, call uint
 	}
 	record, err := s.move.Run(state, inputs, keys, steps)
 	if err != nil {
-		return Moved{}, err
+		return movement{}, err
 	}
 	s.moved++
 	if s.carried != nil && s.moved&(s.moved-1) == 0 { // a power of 2
 		counts, err := s.carried.Run(state, m.place)
 		if err != nil {
-			return Moved{}, err
+			return movement{}, err
 		}
 		if err := s.compared.Check(counts); err != nil {
-			return Moved{}, fmt.Errorf("after %d moves %w", s.moved*s.PerCall, err)
+			return movement{}, fmt.Errorf("after %d moves %w", s.moved*s.PerCall, err)
 		}
 	}
-	return Moved{
-		Acceptance: record[0], Unfinished: int(record[1]), nonFinite: int(record[2]), divergent: int(record[3]),
+	return movement{
+		acceptance: record[0], unfinished: int(record[1]), nonFinite: int(record[2]), divergent: int(record[3]),
 		correlation: record[4], squaredJump: record[5], jumpGrowth: record[6], full: record[7], unmoved: int(record[8]),
 	}, nil
 }
