@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 
 	"gobnn/bayes/compute"
@@ -245,7 +246,7 @@ func (r *ces) emulatedProblem(h head, learnt *predictor) density.Problem {
 	data := map[string]*tensors.Tensor{
 		centerName: compute.Floats(r.DType, p.center, 1, d), scaleName: compute.Floats(r.DType, p.scale, 1, d),
 	}
-	for name, t := range h.data() {
+	for name, t := range h.data(r.DType) {
 		data[headPrefix+name] = t
 	}
 	for name, t := range learnt.data {
@@ -268,13 +269,7 @@ func (r *ces) sample(ctx context.Context, cheap density.Problem) (*fit.Result, e
 	problem := cheap
 	switch {
 	case r.corrected() && r.Source != nil:
-		byChain, err := newEvaluator(r.job, r.problem)
-		if err != nil {
-			return nil, err
-		}
-		defer byChain.Close()
-		byChain.size = func(int) int { return r.Chains }
-		problem = mcmc.Hosted(cheap, r.Chains, byChain.logDensity)
+		problem = mcmc.Hosted(cheap, r.Chains, r.truth.logDensity)
 		kernel = mcmc.DelayedAcceptance{Inner: kernel, Share: r.share(cheap), OnHost: true}
 	case r.corrected():
 		problem = r.withTruth(cheap)
@@ -334,12 +329,9 @@ const truthPrefix = "truth/"
 // withTruth is the problem of sampling the true posterior with moves on the emulated one: its target is a corrected.
 func (r *ces) withTruth(cheap density.Problem) density.Problem {
 	problem := r.problem
-	problem.Data = map[string]*tensors.Tensor{}
+	problem.Data = maps.Clone(cheap.Data)
 	for name, t := range r.problem.Data {
 		problem.Data[truthPrefix+name] = t
-	}
-	for name, t := range cheap.Data {
-		problem.Data[name] = t
 	}
 	problem.Target = func(nodes compute.Nodes, inputs []*graph.Node) density.Target {
 		return corrected{

@@ -19,7 +19,7 @@ import (
 // places: of a Source on one block of rows after the other, in float64.
 type evaluator struct {
 	*density.Evaluator
-	size func(places int) int // of one evaluation
+	inBlocks bool
 }
 
 // atOnce is the number of places in one evaluation.
@@ -28,16 +28,15 @@ const atOnce = 50
 // newEvaluator puts a problem's data on the device.
 func newEvaluator(job *job, problem density.Problem) (*evaluator, error) {
 	var blocks *density.Blocks
-	dtype, size := job.DType, func(int) int { return atOnce }
-	if problem.HostInputs != nil { // compiling for fewer places takes less time than evaluating 50 places in all blocks
+	dtype := job.DType
+	if problem.HostInputs != nil {
 		blocks, dtype = job.blocks, compute.Float64
-		size = func(places int) int { return min(atOnce, places) }
 	}
 	e, err := density.NewEvaluator("fbnn", job.Engine, problem, blocks, dtype, blocks == nil)
 	if err != nil {
 		return nil, err
 	}
-	return &evaluator{e, size}, nil
+	return &evaluator{e, blocks != nil}, nil
 }
 
 // drawnPlaces are the draws of chains, chain after chain. Only one row at a time is converted to float64.
@@ -53,7 +52,11 @@ func (e *evaluator) at(
 	ctx context.Context, name string, theta density.Points, f func(target density.Target, theta *Node) *Node,
 ) (*mat.Dense, error) {
 	rows, _ := theta.Dims()
-	out, err := e.At(ctx, name, theta, e.size(rows), func(target density.Target, _ compute.Nodes, theta *Node) *Node {
+	size := atOnce
+	if e.inBlocks { // compiling for fewer places takes less time than evaluating 50 places in all blocks
+		size = min(atOnce, rows)
+	}
+	out, err := e.At(ctx, name, theta, size, func(target density.Target, _ compute.Nodes, theta *Node) *Node {
 		return f(target, theta)
 	})
 	if err != nil {

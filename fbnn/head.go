@@ -31,13 +31,12 @@ const (
 // head computes the log-likelihood from the scores, [R], that a regressor predicts at theta. Scores are scaled to the
 // order of 1 for the regressor; the head undoes this.
 type head interface {
-	rank() int
 	// scores are what the regressor is to predict at each pair, [J, R].
 	scores() *mat.Dense
 	// missed is the squared error at pair j that remains if its scores are exact, as of outputs beyond the leading
 	// components, in units of scores.
 	missed(j int) float64
-	data() map[string]*tensors.Tensor
+	data(dtype compute.DType) map[string]*tensors.Tensor
 	// logLikelihood is the log-likelihood, [J], at theta, [J, D], with predicted scores z, [J, R].
 	logLikelihood(data compute.Nodes, theta, z *Node) *Node
 }
@@ -46,11 +45,10 @@ type head interface {
 type likelihoodHead struct {
 	mean, stdDev float64
 	phi          []float64
-	dtype        compute.DType
 }
 
-func newLikelihoodHead(p *pairs, dtype compute.DType) (*likelihoodHead, error) {
-	h := &likelihoodHead{phi: p.phi, dtype: dtype}
+func newLikelihoodHead(p *pairs) (*likelihoodHead, error) {
+	h := &likelihoodHead{phi: p.phi}
 	h.mean, h.stdDev = stat.PopMeanStdDev(p.phi[:p.learnt], nil)
 	if !(h.stdDev > 1e-12*math.Abs(h.mean)) {
 		return nil, fmt.Errorf("%w: the log-likelihood is %.6g at all of them", errPairs, -h.mean)
@@ -58,7 +56,6 @@ func newLikelihoodHead(p *pairs, dtype compute.DType) (*likelihoodHead, error) {
 	return h, nil
 }
 
-func (h *likelihoodHead) rank() int          { return 1 }
 func (h *likelihoodHead) missed(int) float64 { return 0 }
 
 func (h *likelihoodHead) scores() *mat.Dense {
@@ -69,8 +66,8 @@ func (h *likelihoodHead) scores() *mat.Dense {
 	return out
 }
 
-func (h *likelihoodHead) data() map[string]*tensors.Tensor {
-	return map[string]*tensors.Tensor{"head": compute.Floats(h.dtype, []float64{h.mean, h.stdDev}, 2)}
+func (h *likelihoodHead) data(dtype compute.DType) map[string]*tensors.Tensor {
+	return map[string]*tensors.Tensor{"head": compute.Floats(dtype, []float64{h.mean, h.stdDev}, 2)}
 }
 
 func (h *likelihoodHead) logLikelihood(data compute.Nodes, _, z *Node) *Node {
@@ -81,8 +78,7 @@ func (h *likelihoodHead) logLikelihood(data compute.Nodes, _, z *Node) *Node {
 // outputsHead emulates the outputs: the coefficient of a component is size times its score.
 type outputsHead struct {
 	*components
-	size  float64
-	dtype compute.DType
+	size float64
 }
 
 func (h *outputsHead) rank() int            { _, r := h.combine.Dims(); return r }
@@ -107,14 +103,14 @@ type regressionHead struct {
 }
 
 // data has the constant, 1/(2 s^2) and the size in the entry "head", and b.
-func (h *regressionHead) data() map[string]*tensors.Tensor {
+func (h *regressionHead) data(dtype compute.DType) map[string]*tensors.Tensor {
 	// |r - V z|^2 = |r|^2 - |b|^2 + |b - z|^2: in this form no large numbers that depend on z are subtracted from each
 	// other, so that rounding errors stay small.
 	rest := max(0, h.residual2-floats.Dot(h.b, h.b))
 	constant := -rest/(2*h.stdDev*h.stdDev) - float64(h.numbers)*(math.Log(h.stdDev)+math.Log(2*math.Pi)/2)
 	return map[string]*tensors.Tensor{
-		"head": compute.Floats(h.dtype, []float64{constant, .5 / (h.stdDev * h.stdDev), h.size}, 3),
-		"b":    compute.Floats(h.dtype, h.b, 1, len(h.b)),
+		"head": compute.Floats(dtype, []float64{constant, .5 / (h.stdDev * h.stdDev), h.size}, 3),
+		"b":    compute.Floats(dtype, h.b, 1, len(h.b)),
 	}
 }
 
@@ -133,11 +129,11 @@ type anyHead struct {
 	y           *tensors.Tensor
 }
 
-func (h *anyHead) data() map[string]*tensors.Tensor {
+func (h *anyHead) data(dtype compute.DType) map[string]*tensors.Tensor {
 	n := len(h.mean)
 	return map[string]*tensors.Tensor{
-		"head": compute.Floats(h.dtype, []float64{h.size}, 1), "y": h.y,
-		"basis": compute.Floats(h.dtype, h.basis, h.rank(), n), "mean": compute.Floats(h.dtype, h.mean, 1, n),
+		"head": compute.Floats(dtype, []float64{h.size}, 1), "y": h.y,
+		"basis": compute.Floats(dtype, h.basis, h.rank(), n), "mean": compute.Floats(dtype, h.mean, 1, n),
 	}
 }
 
@@ -153,7 +149,7 @@ func (h *anyHead) logLikelihood(data compute.Nodes, theta, z *Node) *Node {
 // newHead prepares the head, and the scores to be learnt, from the pairs.
 func (a CES) newHead(ctx context.Context, job *job, p *pairs) (head, *outputsHead, error) {
 	if a.Emulates == LogLikelihood {
-		h, err := newLikelihoodHead(p, job.DType)
+		h, err := newLikelihoodHead(p)
 		return h, nil, err
 	}
 	sums, err := p.outputs(ctx, job)
@@ -168,7 +164,7 @@ func (a CES) newHead(ctx context.Context, job *job, p *pairs) (head, *outputsHea
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &outputsHead{components: c, size: math.Sqrt(c.total / float64(p.learnt)), dtype: job.DType}
+	h := &outputsHead{components: c, size: math.Sqrt(c.total / float64(p.learnt))}
 	if s := knownNoise(job.Bound); s > 0 {
 		b := mat.NewVecDense(h.rank(), nil)
 		b.MulVec(c.combine.T(), mat.NewVecDense(p.learnt, sums.residual[:p.learnt]))

@@ -105,7 +105,6 @@ func (p *pairs) standardised(theta mat.Matrix) *mat.Dense {
 type components struct {
 	scores  *mat.Dense // [J, R]
 	combine *mat.Dense // [T, R]
-	sizes   []float64  // [R]: sum of squared scores of each component over the first T rows
 	rest    []float64  // [J]: squared length of each row's rest
 	total   float64    // sum of squared distances of the first rows from their mean
 }
@@ -137,7 +136,6 @@ func newComponents(gram *mat.SymDense, learnt int, tolerance float64) (*componen
 	c.combine = mat.NewDense(learnt, rank, nil)
 	for r := range rank {
 		v := values[learnt-1-r]
-		c.sizes = append(c.sizes, v)
 		for j := range learnt {
 			c.combine.Set(j, r, vectors.At(j, learnt-1-r)/math.Sqrt(v))
 		}

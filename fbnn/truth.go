@@ -28,21 +28,15 @@ type judge struct {
 	*ces
 	head     head
 	held     *mat.Dense // [H, D]
-	scores   *mat.Dense // [H, R]
 	gradient *mat.Dense // [H, D], of the true log-likelihood
 }
 
-func (r *ces) newJudge(ctx context.Context, h head) (*judge, error) {
+func (r *ces) newJudge(ctx context.Context, h head) (j *judge, err error) {
 	from := r.pairs.learnt
-	j := &judge{ces: r, head: h}
-	j.held = mat.DenseCopyOf(r.pairs.theta.Slice(from, r.Pairs, 0, r.Bound.D))
-	j.scores = mat.DenseCopyOf(h.scores().Slice(from, r.Pairs, 0, h.rank()))
-	var err error
-	if j.gradient, err = r.truth.gradient(ctx, j.held); err != nil {
-		return nil, err
-	}
+	j = &judge{ces: r, head: h, held: mat.DenseCopyOf(r.pairs.theta.Slice(from, r.Pairs, 0, r.Bound.D))}
+	j.gradient, err = r.truth.gradient(ctx, j.held)
 	r.spent.FullGradients += r.Pairs - from
-	return j, nil
+	return j, err
 }
 
 // errors returns the errors of a candidate.
@@ -76,27 +70,22 @@ func (j *judge) errors(ctx context.Context, candidate *predictor) (Errors, error
 		return Errors{}, fmt.Errorf("%w: what it predicts is not finite at %d of %d held-out pairs: look at its settings "+
 			"(CES.Regressor)", ErrEmulator, bad, len(phi))
 	}
-	return j.compare(predicted, phi, gradient), nil
-}
-
-// compare computes the errors of predictions.
-func (j *judge) compare(predicted *mat.Dense, phi []float64, gradient *mat.Dense) Errors {
 	count, rank := predicted.Dims()
+	scores := j.head.scores().Slice(j.pairs.learnt, j.Pairs, 0, rank).(*mat.Dense)
 	missed, spread, mean := 0., 0., make([]float64, rank)
 	for i := range count {
-		floats.AddScaled(mean, 1/float64(count), j.scores.RawRowView(i))
+		floats.AddScaled(mean, 1/float64(count), scores.RawRowView(i))
 	}
 	for i := range count {
 		rest := j.head.missed(j.pairs.learnt + i)
-		missed += rest + square(floats.Distance(predicted.RawRowView(i), j.scores.RawRowView(i), 2))
-		spread += rest + square(floats.Distance(mean, j.scores.RawRowView(i), 2))
+		missed += rest + square(floats.Distance(predicted.RawRowView(i), scores.RawRowView(i), 2))
+		spread += rest + square(floats.Distance(mean, scores.RawRowView(i), 2))
 	}
-	off := floats.Distance(phi, j.pairs.phi[j.pairs.learnt:], 2) / math.Sqrt(float64(count))
+	truth := j.gradient.RawMatrix().Data
 	return Errors{
-		R2: 1 - missed/spread, Phi: off,
-		Gradient: floats.Distance(gradient.RawMatrix().Data, j.gradient.RawMatrix().Data, 2) /
-			floats.Norm(j.gradient.RawMatrix().Data, 2),
-	}
+		R2: 1 - missed/spread, Phi: floats.Distance(phi, j.pairs.phi[j.pairs.learnt:], 2) / math.Sqrt(float64(count)),
+		Gradient: floats.Distance(gradient.RawMatrix().Data, truth, 2) / floats.Norm(truth, 2),
+	}, nil
 }
 
 func square(x float64) float64 { return x * x }
