@@ -22,7 +22,7 @@ import (
 // drifting is a kernel of a user's own that asks no target, but carries a state of its own.
 type drifting struct{ mcmc.RandomWalk }
 
-func (drifting) Start(_ random.Stream, s mcmc.State) mcmc.State { return s }
+func (drifting) Start(_ random.Stream, s mcmc.State, _ density.Target) mcmc.State { return s }
 
 // silent is a kernel of a user's own whose traits do not promise that it leaves its target invariant.
 type silent struct{ mcmc.Kernel }
