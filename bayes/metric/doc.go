@@ -1,5 +1,5 @@
 // Package metric scores predictions of weighted particles against the truth: NLPD, RMSE and MSE, accuracy, ECE, Brier
-// score, CRPS, and coverage, width and interval score of a central interval.
+// score, CRPS, the energy score of several targets, and coverage, width and interval score of a central interval.
 //
 // Each score is one call,
 //

@@ -29,7 +29,7 @@ func usual(task bayes.Task, targets int, censored bool) []*measure {
 	case censored:
 		return []*measure{newNLPD(), newCoverage(usualLevel)}
 	case targets > 1:
-		return []*measure{newNLPD()}
+		return []*measure{newNLPD(), newEnergyScore(0)}
 	case task == bayes.Regression:
 		return []*measure{newNLPD(), newRMSE(), newParticleRMSE(), newCoverage(usualLevel), newWidth(usualLevel),
 			newIntervalScore(usualLevel), newCRPS()}
@@ -39,7 +39,7 @@ func usual(task bayes.Task, targets int, censored bool) []*measure {
 
 // Scores computes the usual scores of the prediction's task, in the prediction's units. For a regression these are
 // NLPD, RMSE, particle RMSE, the coverage, width and interval score at 95 %, and CRPS; of censored targets NLPD and
-// coverage, and of several targets NLPD alone: take the others of each by [bayes.Prediction.Of]. For a
+// coverage, and of several targets NLPD and the energy score: [bayes.Prediction.Of] gives each by itself. For a
 // classification they are NLPD, accuracy, ECE and Brier score. [CalibrationCurve] has the coverage at other levels.
 func Scores(p bayes.Prediction, y []float64) (Table, error) {
 	metrics := usual(p.Task(), p.Columns(), p.Censored != nil)

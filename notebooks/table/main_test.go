@@ -155,7 +155,7 @@ func TestSeveralTargets(t *testing.T) {
 	}
 	write(t, "rooms.csv", text)
 	out, _ := verb(t, "fit", "rooms.csv", "-target", `heat,"cool, K"`)
-	if page, err := os.ReadFile("rooms.html"); err != nil || !strings.Contains(out, "NLPD") ||
+	if page, err := os.ReadFile("rooms.html"); err != nil || !strings.Contains(out, "energy score") ||
 		!strings.Contains(string(page), "Calibration of cool, K") {
 		t.Errorf("%v\n%s", err, out)
 	}
