@@ -18,6 +18,9 @@ func PredictiveBandOf(x []float64, p bayes.Prediction, opt BandOptions) (*Figure
 	return PredictiveBand(x, mean, stdDev, opt)
 }
 
+// PDF is the figure as PDF.
+func (f *Figure) PDF() ([]byte, error) { return f.pdf() }
+
 // ErrNotNotebook is of what is shown outside a notebook.
 var ErrNotNotebook = errNotNotebook
 

@@ -30,7 +30,7 @@ type Frame struct {
 	Title, XLabel, YLabel string
 	// Width and Height in CSS pixels, 96 an inch, 240 to 8000; 0 is the figure's default (about 640 x 420). A notebook's
 	// cell has room for 830, a journal's column of 3.5 inches for 336 and its page for 672: make a figure as wide as it
-	// will be printed. Text has 9 to 12 points. A PNG has twice as many pixels in each direction.
+	// will be printed, and save it as .pdf. Text has 9 to 12 points. A PNG has twice as many pixels in each direction.
 	Width, Height int
 }
 
@@ -143,7 +143,7 @@ var svgFixes = strings.NewReplacer(
 	"data:image/jpg;base64,", "data:image/png;base64,",
 )
 
-// Save writes the figure to a file, .png or .svg by the path's extension. The file appears whole or not at all:
+// Save writes the figure to a file, .png, .svg or .pdf by the path's extension. The file appears whole or not at all:
 // an existing one is replaced in one step, and left as it was if anything fails.
 func (f *Figure) Save(path string) error {
 	var encode func() ([]byte, error)
@@ -152,8 +152,10 @@ func (f *Figure) Save(path string) error {
 		encode = f.PNG
 	case ".svg":
 		encode = f.SVG
+	case ".pdf":
+		encode = f.pdf
 	default:
-		return fmt.Errorf("viz: cannot save %q: extension %q is unknown: use .png or .svg", path, ext)
+		return fmt.Errorf("viz: cannot save %q: extension %q is unknown: use .png, .svg or .pdf", path, ext)
 	}
 	data, err := encode()
 	if err != nil {

@@ -328,7 +328,7 @@ func parsed(args []string) (request, error) {
 	data := flags.String("data", "", "only these data `sets`, separated by commas (default: all of the study's)")
 	methods := flags.String("methods", "", "only these `methods`, separated by commas (default: all of the study's)")
 	flags.StringVar(&o.FigureDir, "figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
-	flags.StringVar(&o.FigureFormat, "format", "png", "`format` of the figures: png or svg")
+	flags.StringVar(&o.FigureFormat, "format", "png", "`format` of the figures: png, svg or pdf")
 	flags.BoolVar(&asked.record, "record", false, "also put the numbers into notebooks/results and "+
 		"notebooks/RESULTS.md; without an ID: write RESULTS.md again from notebooks/results")
 	all := flags.Bool("all", false, "every study that can be run, each with its share of the hours: further repetitions, "+

@@ -236,7 +236,7 @@ func byDataSet(done []*trial) (groups [][]*trial) {
 }
 
 // FigureFormats are those that figures can be saved in.
-var FigureFormats = []string{"png", "svg"}
+var FigureFormats = []string{"png", "svg", "pdf"}
 
 // FigureFile is where the figure of the experiment called id is saved.
 func (o Options) FigureFile(id string) (string, error) {
