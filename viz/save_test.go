@@ -36,8 +36,8 @@ func TestSave(t *testing.T) {
 
 	file := filepath.Join(folder, "a.png")
 	for path, wants := range map[string][]string{
-		filepath.Join(folder, "a.jpg"):         {`".jpg"`, ".png or .svg"},
-		filepath.Join(folder, "a"):             {`""`, ".png or .svg"},
+		filepath.Join(folder, "a.jpg"):         {`".jpg"`, ".png, .svg or .pdf"},
+		filepath.Join(folder, "a"):             {`""`, ".png, .svg or .pdf"},
 		filepath.Join(folder, "no", "fig.png"): {"must exist", filepath.Join(folder, "no")},
 		filepath.Join(file, "fig.png"):         {"a.png"},
 	} {
