@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sort"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -149,8 +148,8 @@ func FitScaler(x mat.Matrix) Scaler {
 	s := Scaler{Mean: make([]float64, dims), StdDev: make([]float64, dims)}
 	column := make([]float64, n)
 	for j := range dims {
-		s.Mean[j], s.StdDev[j] = meanStdDev(mat.Col(column, j, x))
-		if n > 0 && constant(floats.Min(column), floats.Max(column)) {
+		var same bool
+		if s.Mean[j], s.StdDev[j], same = meanStdDev(mat.Col(column, j, x)); same {
 			s.markConstant(j)
 		}
 	}
@@ -238,10 +237,10 @@ func (s Scaler) applyTo(values []float64) {
 
 // meanStdDev is the mean and the population standard deviation, in two passes. The standard deviation is 1 for values
 // that are constant up to rounding, such as shares that sum to 1: dividing by one of about 1e-17 would turn rounding
-// errors into noise.
-func meanStdDev(values []float64) (mean, std float64) {
+// errors into noise. They are the same then.
+func meanStdDev(values []float64) (mean, std float64, same bool) {
 	if len(values) == 0 {
-		return 0, 1
+		return 0, 1, false
 	}
 	low, high := values[0], values[0]
 	for _, v := range values {
@@ -249,7 +248,7 @@ func meanStdDev(values []float64) (mean, std float64) {
 		low, high = min(low, v), max(high, v)
 	}
 	if constant(low, high) {
-		return values[0], 1
+		return values[0], 1, true
 	}
 	n := float64(len(values))
 	mean /= n
@@ -257,7 +256,7 @@ func meanStdDev(values []float64) (mean, std float64) {
 	for _, v := range values {
 		sum += (v - mean) * (v - mean)
 	}
-	return mean, math.Sqrt(sum / n)
+	return mean, math.Sqrt(sum / n), false
 }
 
 // constant says whether values from low to high are constant up to rounding, or so near each other that the squares of

@@ -8,7 +8,6 @@ package parquet
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -198,24 +197,6 @@ func (r *reader) typed(column *pq.Column, in *file) error {
 		r.whole, r.scale, r.seconds = false, parts, true
 	}
 	return nil
-}
-
-// page appends a page's values.
-func (r *reader) page(page pq.Page) error {
-	values := page.Values()
-	var some [1024]pq.Value
-	for {
-		n, err := values.ReadValues(some[:])
-		for _, v := range some[:n] {
-			r.add(v)
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // add appends a value.

@@ -236,6 +236,7 @@ func (r *reader) rows(chunk pq.ColumnChunk, from, count int) error {
 	if err := pages.SeekToRow(int64(from)); err != nil {
 		return err
 	}
+	var some [1024]pq.Value
 	for count > 0 {
 		page, err := pages.ReadPage()
 		if errors.Is(err, io.EOF) {
@@ -248,9 +249,16 @@ func (r *reader) rows(chunk pq.ColumnChunk, from, count int) error {
 			page = page.Slice(0, int64(count))
 		}
 		count -= int(page.NumRows())
-		err = r.page(page)
+		values := page.Values()
+		for err == nil {
+			var n int
+			n, err = values.ReadValues(some[:])
+			for _, v := range some[:n] {
+				r.add(v)
+			}
+		}
 		pq.Release(page)
-		if err != nil {
+		if !errors.Is(err, io.EOF) {
 			return fmt.Errorf("the file is damaged: %w", err)
 		}
 	}
