@@ -41,11 +41,10 @@ type Job struct {
 	*clock
 }
 
-// clock is the time of a call, and the threads that it computes with, which all of its stages share.
+// clock is the time of a call, which all of its stages share.
 type clock struct {
 	begun   time.Time
 	earlier time.Duration // of the earlier sessions of a resumed run
-	threads run.Threads
 }
 
 func newJobOf(m Method) *Job {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"gobnn/bayes/compute"
@@ -152,10 +153,9 @@ func (l *Loop[R]) machine(j *Job) *loop[R] {
 	if v := l.Validation; v != nil {
 		m.Selection = run.NewSelection(max(1, v.Members), v.Patience)
 	}
-	j.threads.Here = j.Engine.Threads()
 	m.session = run.New(m, run.Options{
 		Owner: j.Owner, Checkpoint: j.Checkpoint, Format: l.Format, Every: j.CheckpointEvery, Replace: j.Replace,
-		Progress: j.Settings.Progress, Threads: &j.threads,
+		Progress: j.Settings.Progress, Threads: j.Engine.Threads(),
 	})
 	return m
 }
@@ -205,7 +205,11 @@ func (m *loop[R]) Begin(ctx context.Context) error {
 }
 
 // own returns the names of the state's entries without the data.
-func (m *loop[R]) own() []string { return m.state.NamesWithout(m.Data...) }
+func (m *loop[R]) own() []string {
+	return slices.DeleteFunc(m.state.Names(), func(name string) bool {
+		return slices.ContainsFunc(m.Data, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	})
+}
 
 // Step implements run.Machine: a step and, when they are due, a validation and a call of Observe.
 func (m *loop[R]) Step(ctx context.Context) error {
@@ -339,7 +343,7 @@ func (m *loop[R]) Keep() (any, map[string]*tensors.Tensor, error) {
 // Adopt implements run.Machine: it restores what is on the host. The state's entries wait for Begin.
 func (m *loop[R]) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) (err error) {
 	var at position
-	if err := run.Decode(head, &at); err != nil {
+	if err := json.Unmarshal(head, &at); err != nil {
 		return err
 	}
 	m.Trail.Step, m.adopted = at.Step, kept

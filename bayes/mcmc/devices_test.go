@@ -72,7 +72,7 @@ func TestDevices(t *testing.T) {
 				t.Error("a resumed run ends elsewhere")
 			}
 			settings.Devices = 1
-			if _, err := fit.Sample(t.Context(), problem, chains, settings); !says(err, "other settings") {
+			if _, err := fit.Sample(t.Context(), problem, chains, settings); !says(err, "by its settings") {
 				t.Errorf("a checkpoint of several devices on one: error %v", err)
 			}
 		})

@@ -446,7 +446,7 @@ func (r *sampling) mostKept() int {
 // Adopt implements fit.Keeper.
 func (r *sampling) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
 	r.position, r.resumed = position{}, kept // else a warm-up that is over would stay
-	if err := run.Decode(head, &r.position); err != nil {
+	if err := json.Unmarshal(head, &r.position); err != nil {
 		return err
 	}
 	most := r.mostKept()

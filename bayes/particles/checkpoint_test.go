@@ -126,7 +126,7 @@ func TestResumeMismatch(t *testing.T) {
 		method fit.Method
 	}{{"model", model, method}, {"settings", fittest.Small, more}, {"settings", fittest.Small, kernel}} {
 		_, err := fit.Fit(t.Context(), c.model, c.method, fittest.Parts(t, 60), settings)
-		computetest.WantError(t, c.what, err, "other "+c.what, file)
+		computetest.WantError(t, c.what, err, "by its "+c.what, file)
 		if after, _ := os.ReadFile(file); !slices.Equal(after, written) {
 			t.Fatalf("another %s: the checkpoint was changed", c.what)
 		}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -68,17 +69,8 @@ func (r *Run) write() error {
 	if err != nil {
 		return err
 	}
-	h := header{Format: r.Format, Identity: map[string]string{}, Elapsed: r.Elapsed(),
+	h := header{Format: r.Format, Identity: valuesOf(identity), Elapsed: r.Elapsed(), Threads: r.Threads,
 		Finished: r.machine.Status() != ""}
-	if r.Threads != nil {
-		h.Threads = r.Threads.Here
-	}
-	for _, part := range identity {
-		if _, twice := h.Identity[part.Name]; twice {
-			return fmt.Errorf("the run's identity has two parts named %q: give each a name of its own", part.Name)
-		}
-		h.Identity[part.Name] = part.Value
-	}
 	if h.Head, err = json.Marshal(head); err != nil {
 		return err
 	}
@@ -129,12 +121,7 @@ func (r *Run) resume() (resumed bool, err error) {
 	case err != nil: // the file may be good, but cannot be read
 		return false, fmt.Errorf("%s: resuming: %w", r.Owner, err)
 	}
-	if h.Elapsed < 0 {
-		err = fmt.Errorf("it has run for %v", h.Elapsed)
-	} else {
-		err = r.machine.Adopt(h.Head, kept)
-	}
-	if err != nil {
+	if err := r.machine.Adopt(h.Head, kept); err != nil {
 		return false, fmt.Errorf("%s: resuming from %s (delete the file to start anew): %w", r.Owner, r.Checkpoint, err)
 	}
 	r.before = h.Elapsed
@@ -172,25 +159,31 @@ func (r *Run) read() (header, map[string]*tensors.Tensor, error) {
 	if err != nil {
 		return header{}, nil, err
 	}
-	for _, here := range identity {
-		if there := h.Identity[here.Name]; there != here.Value {
-			article := "another"
-			if here.Name == "data" || strings.HasSuffix(here.Name, "s") {
-				article = "other"
-			}
-			old, now := difference(there, here.Value)
-			if old == "" {
-				old = "none"
-			}
-			return other("it belongs to a run with %s %s: the file has %s, this run %s", article, here.Name, old, now)
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(h.Identity)) {
-		if !slices.ContainsFunc(identity, func(here Part) bool { return here.Name == name }) {
-			return other("it belongs to a run with %s %s, and this run has none", name, h.Identity[name])
+		identity = append(identity, Part{Name: name})
+	}
+	here := valuesOf(identity)
+	for _, part := range identity {
+		if there, here := h.Identity[part.Name], here[part.Name]; there != here {
+			old, now := difference(there, here)
+			return other("by its %s: the file has %s, this run %s", part.Name, cmp.Or(old, "none"), cmp.Or(now, "none"))
 		}
 	}
-	return h, file.Tensors, r.Threads.check(r.Checkpoint, h.Threads, h.Finished)
+	if r.Threads > 0 && h.Threads > 0 && h.Threads != r.Threads && !h.Finished {
+		return other("it was computed with %d threads, and this process has %d: sums would differ in their last digits, and "+
+			"then all that follows; set the environment variable NPROC=%d to go on with as many threads, which may share "+
+			"processors", h.Threads, r.Threads, h.Threads)
+	}
+	return h, file.Tensors, nil
+}
+
+// valuesOf are the values of parts by their names, of several with one name the first.
+func valuesOf(parts []Part) map[string]string {
+	values := map[string]string{}
+	for _, part := range slices.Backward(parts) {
+		values[part.Name] = part.Value
+	}
+	return values
 }
 
 // difference reduces two texts that are JSON objects to the fields in which they differ, so that a message shows these
@@ -221,16 +214,6 @@ func difference(a, b string) (string, string) {
 	return string(old), string(now)
 }
 
-// Decode reads a machine's head into a struct. Unknown fields are an error.
-func Decode(head json.RawMessage, into any) error {
-	decoder := json.NewDecoder(bytes.NewReader(head))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return fmt.Errorf("its head cannot be read: %w", err)
-	}
-	return nil
-}
-
 // Tensor is a tensor of a checkpoint; it is an error if there is none with this name, shape and type.
 func Tensor(kept map[string]*tensors.Tensor, name string, want shapes.Shape) (*tensors.Tensor, error) {
 	t := kept[name]
@@ -255,16 +238,13 @@ func Digest(t *tensors.Tensor) (string, error) {
 
 // Table makes a tensor of a run's records for a checkpoint: float64, [records, width].
 func Table(rows []float64, width int) *tensors.Tensor {
-	if len(rows) == 0 {
-		rows = make([]float64, width) // a row of zeros for none, as tensors of size 0 are not portable
-	}
 	return tensors.FromFlatDataAndDimensions(rows, len(rows)/width, width)
 }
 
 // Rows reads rows that Table has written. It returns an error if their number is not the one given.
 func Rows(kept map[string]*tensors.Tensor, name string, rows, width int) ([][]float64, error) {
-	t, err := Tensor(kept, name, shapes.Make(compute.Float64, max(rows, 1), width))
-	if err != nil || rows == 0 {
+	t, err := Tensor(kept, name, shapes.Make(compute.Float64, rows, width))
+	if err != nil {
 		return nil, err
 	}
 	flat, err := compute.Float64s(t)

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -46,43 +45,15 @@ var interruptible = sync.OnceValue(func() context.Context {
 	return ctx
 })
 
-// lastStop says where the run stands that was cancelled last.
-var lastStop atomic.Pointer[string]
-
-// noteStop keeps for Fail where a cancelled run stands.
-func (r *Run) noteStop() {
-	at := r.machine.Progress()
-	text := fmt.Sprintf("stopped at step %d", at.Step)
-	if at.Steps > 0 {
-		text += fmt.Sprintf(" of %d", at.Steps)
-	}
-	if at.Stage != "" {
-		text += fmt.Sprintf(" (%s)", at.Stage)
-	}
-	switch {
-	case r.Checkpoint == "":
-		text += ", not kept: the run has no Checkpoint; the cell begins it anew"
-	case r.err != nil:
-		text += fmt.Sprintf(", not kept: %v", r.err)
-	default:
-		text += ", kept; run the cell again to go on"
-	}
-	lastStop.Store(&text)
-}
-
 // Fail ends a program, such as a notebook's cell, that cannot go on without what err kept it from, with status 1; what
-// is deferred does not run. After a signal that ended Context it says on one line where the run stands. Of any other
+// is deferred does not run. After a signal that ended Context it says on one line that the cell can go on. Of any other
 // error it prints the text, and the lines of the program that led to it.
 func Fail(err error) {
 	if Context().Err() == nil || !errors.Is(err, context.Canceled) {
 		fmt.Fprintf(os.Stderr, "%v\n%s", err, callers())
 		os.Exit(1)
 	}
-	text := "stopped; run the cell again to go on with what is kept"
-	if last := lastStop.Load(); last != nil {
-		text = *last
-	}
-	fmt.Fprintln(os.Stderr, text)
+	fmt.Fprintln(os.Stderr, "stopped: run the cell again to go on with what is kept; without a Checkpoint it begins anew")
 	os.Exit(1)
 }
 

@@ -95,44 +95,30 @@ func TestStopButton(t *testing.T) {
 	}
 }
 
-// A stopped cell says so on one line, with the step that it has reached and whether that is kept, and fails.
+// A stopped cell says so on one line, and fails.
 func TestFail(t *testing.T) {
 	if file, child := os.LookupEnv(stopVariable); child {
-		a := &adder{steps: stopSteps, before: func(_ context.Context, step int) error {
-			fmt.Println("step", step)
-			time.Sleep(5 * time.Millisecond)
-			return nil
-		}}
-		r := New(a, Options{Owner: "test", Checkpoint: file, Format: "test/2"})
-		if err := r.Loop(Context()); err != nil {
-			Fail(err)
-		}
-		if err := r.Status().Err(); err != nil {
+		if err := stoppedCell(file); err != nil {
 			Fail(fmt.Errorf("a wrapper's: %w", err))
 		}
 		return
 	}
-	for file, says := range map[string]string{
-		filepath.Join(t.TempDir(), "a run"): ", kept; run the cell again to go on\n",
-		"":                                  ", not kept: the run has no Checkpoint; the cell begins it anew\n",
-	} {
-		cell := exec.Command(os.Args[0], "-test.run=^TestFail$", "-test.v=false")
-		cell.Env = append(os.Environ(), stopVariable+"="+file)
-		out := computetest.Must(cell.StdoutPipe())
-		var said strings.Builder
-		cell.Stderr = &said
-		computetest.NoError(t, cell.Start())
-		steps, lines := 0, bufio.NewScanner(out)
-		for lines.Scan() {
-			if steps++; steps == 2 {
-				computetest.NoError(t, cell.Process.Signal(syscall.SIGINT))
-			}
+	cell := exec.Command(os.Args[0], "-test.run=^TestFail$", "-test.v=false")
+	cell.Env = append(os.Environ(), stopVariable+"="+filepath.Join(t.TempDir(), "a run"))
+	out := computetest.Must(cell.StdoutPipe())
+	var said strings.Builder
+	cell.Stderr = &said
+	computetest.NoError(t, cell.Start())
+	steps := 0
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if steps++; steps == 2 {
+			computetest.NoError(t, cell.Process.Signal(syscall.SIGINT))
 		}
-		cell.Wait() //nolint:errcheck // the status is looked at
-		want := fmt.Sprintf("stopped at step %d of %d%s", steps, stopSteps, says)
-		if said.String() != want || cell.ProcessState.ExitCode() != 1 {
-			t.Errorf("status %d, says %q; want 1 and %q", cell.ProcessState.ExitCode(), said.String(), want)
-		}
+	}
+	cell.Wait() //nolint:errcheck // the status is looked at
+	const want = "stopped: run the cell again to go on with what is kept; without a Checkpoint it begins anew\n"
+	if said.String() != want || cell.ProcessState.ExitCode() != 1 {
+		t.Errorf("status %d, says %q; want 1 and %q", cell.ProcessState.ExitCode(), said.String(), want)
 	}
 }
 

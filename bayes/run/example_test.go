@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"time"
 
 	"gobnn/bayes/run"
 
@@ -25,7 +26,7 @@ func (n *newton) Identity() ([]run.Part, error) { return []run.Part{{Name: "numb
 
 func (n *newton) Adopt(head json.RawMessage, _ map[string]*tensors.Tensor) error {
 	var was newton
-	if err := run.Decode(head, &was); err != nil {
+	if err := json.Unmarshal(head, &was); err != nil {
 		return err
 	}
 	if was.Made < 0 || was.Made > all || !(was.X > 0) {
@@ -62,7 +63,8 @@ func ExampleRun() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(folder)
-	options := run.Options{Owner: "newton", Checkpoint: filepath.Join(folder, "state"), Format: "newton/1"}
+	options := run.Options{Owner: "newton", Checkpoint: filepath.Join(folder, "state"), Format: "newton/1",
+		Every: time.Minute}
 
 	first := run.New(&newton{X: 1}, options)
 	for now, err := range first.Steps(context.Background()) {

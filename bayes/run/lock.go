@@ -47,7 +47,7 @@ func Lock(path string) (unlock func(), free bool) {
 		case !taken:
 			_ = file.Close()
 			return nil, false
-		case same(file, path):
+		case isAt(file, path):
 			return func() {
 				_ = os.Remove(path) // first: whoever opens it from now on makes a new one
 				_ = file.Close()    // releases the lock
@@ -58,12 +58,9 @@ func Lock(path string) (unlock func(), free bool) {
 	return func() {}, true
 }
 
-// same says whether an open file is still the one at path.
-func same(file *os.File, path string) bool {
+// isAt says whether an open file is still the one at path.
+func isAt(file *os.File, path string) bool {
 	held, err := file.Stat()
-	if err != nil {
-		return false
-	}
-	there, err := os.Stat(path)
-	return err == nil && os.SameFile(held, there)
+	there, gone := os.Stat(path)
+	return err == nil && gone == nil && os.SameFile(held, there)
 }

@@ -32,7 +32,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -75,8 +74,8 @@ type Options struct {
 	// run is (its data, model, settings and seed), so that runs with other settings are kept beside it.
 	Checkpoint string
 	Format     string        // of the file, with its version, such as "gobnn.mcmc/3"; needed with a Checkpoint
-	Every      time.Duration // between checkpoints; default 30 s
-	Threads    *Threads      // shared by the runs of one call; nil: the bits do not depend on them
+	Every      time.Duration // between checkpoints
+	Threads    int           // with which the run computes; 0: the bits do not depend on it
 	Replace    bool          // begin anew if the file is of another run, of an older format or damaged
 
 	// Progress, if set, is called after a step, at most ten times a second, and at the end.
@@ -92,7 +91,6 @@ type Run struct {
 	opened   bool   // the checkpoint has been read
 	adopted  bool   // and was of this run
 	prepared bool   // Begin was called
-	refused  error  // the checkpoint was in use as it was read, so that what was read, or not there yet, is out of date
 	unlock   func() // gives the checkpoint back, see lock; nil: it is not locked
 	status   Status
 	err      error
@@ -105,12 +103,7 @@ type Run struct {
 }
 
 // New is a run that has not begun.
-func New(m Machine, o Options) *Run {
-	if o.Every == 0 {
-		o.Every = 30 * time.Second
-	}
-	return &Run{machine: m, Options: o}
-}
+func New(m Machine, o Options) *Run { return &Run{machine: m, Options: o} }
 
 // Status is how the run ended: empty before its end, and after an error without a result.
 func (r *Run) Status() Status { return r.status }
@@ -194,16 +187,10 @@ func (r *Run) steps(ctx context.Context, after func() bool) {
 	if r.err == nil || r.status != Stopped {
 		r.err = errors.Join(r.err, r.save())
 	}
-	if r.status == Cancelled {
-		r.noteStop()
-	}
 }
 
 // open reads the checkpoint, and begins the session unless it is of a finished run.
 func (r *Run) open(ctx context.Context) (finished bool, err error) {
-	if r.refused != nil {
-		return false, r.refused
-	}
 	if !r.opened {
 		if err := r.name(); err != nil {
 			return false, err
@@ -219,18 +206,12 @@ func (r *Run) open(ctx context.Context) (finished bool, err error) {
 		r.opened = true
 		return true, nil // a finished run is only read, by as many as want
 	}
-	if inUse != nil {
-		if !r.opened {
-			r.refused = inUse
-		}
+	if inUse != nil { // what was read, or was not there yet, is out of date
 		return false, inUse
 	}
 	r.opened = true
 	if r.prepared {
 		return false, nil
-	}
-	if err := r.Threads.begin(); err != nil {
-		return false, fmt.Errorf("%s: resuming: %w, or delete the file", r.Owner, err)
 	}
 	if err := r.machine.Begin(ctx); err != nil {
 		return false, err

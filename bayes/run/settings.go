@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"time"
 
 	"gobnn/bayes"
@@ -42,15 +43,8 @@ type Settings struct {
 
 // Prepare fills in the defaults, but for ObserveEvery, opens the engine, and checks the rest.
 func (s Settings) Prepare() (Settings, error) {
-	if s.DType == 0 {
-		s.DType = compute.Float32
-	}
-	if s.Devices == 0 {
-		s.Devices = 1
-	}
-	if s.CheckpointEvery == 0 {
-		s.CheckpointEvery = every
-	}
+	s.DType, s.Devices = cmp.Or(s.DType, compute.Float32), cmp.Or(s.Devices, 1)
+	s.CheckpointEvery = cmp.Or(s.CheckpointEvery, 30*time.Second)
 	if err := limits.Check("run: Settings",
 		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,
 			"compute.Float32 or compute.Float64"),
@@ -64,6 +58,3 @@ func (s Settings) Prepare() (Settings, error) {
 	s.Engine, err = s.Engine.Or()
 	return s, err
 }
-
-// every is the default time between checkpoints.
-const every = 30 * time.Second

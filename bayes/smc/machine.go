@@ -60,7 +60,7 @@ func (m *machine) Keep() (any, map[string]*tensors.Tensor, error) { return m.pos
 // Adopt implements fit.Keeper.
 func (m *machine) Adopt(head json.RawMessage, _ map[string]*tensors.Tensor) error {
 	m.resumed = true
-	if err := run.Decode(head, &m.position); err != nil {
+	if err := json.Unmarshal(head, &m.position); err != nil {
 		return err
 	}
 	if m.rungs > 0 && m.Rung > m.rungs {
