@@ -3,6 +3,7 @@ package bayes
 import (
 	"runtime"
 	"slices"
+	"sync"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
@@ -11,23 +12,48 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// evaluators keep, for each engine, a posterior's compiled programs and its parameters on the device, so that only the
-// first prediction of a shape compiles. They are freed with the last posterior that uses them.
-type evaluators struct {
-	cache *compute.Cache[*compute.Engine, *evaluator]
+// evaluators keep a posterior's compiled programs and its parameters on the device, so that only the first prediction
+// of a shape compiles. They are freed with the last posterior that uses them, and where it predicts on another engine.
+type evaluators struct{ last *lastEvaluator }
+
+// lastEvaluator is the evaluator of the engine that was used last; nil: none was.
+type lastEvaluator struct {
+	mu sync.Mutex // held by the user of the evaluator
+	of *evaluator
 }
 
-// The largest numbers of engines that are kept for a posterior, and of programs that are kept for an engine, one for
-// each number of rows.
-const (
-	keptEngines  = 2
-	keptPrograms = 4
-)
+// keptPrograms is the largest number of programs that are kept, one for each number of rows: before another one all are
+// closed.
+const keptPrograms = 16
 
 func newEvaluators() *evaluators {
-	e := &evaluators{&compute.Cache[*compute.Engine, *evaluator]{Most: keptEngines}}
-	runtime.AddCleanup(e, func(c *compute.Cache[*compute.Engine, *evaluator]) { c.Close() }, e.cache)
+	e := &evaluators{&lastEvaluator{}}
+	runtime.AddCleanup(e, (*lastEvaluator).close, e.last)
 	return e
+}
+
+func (l *lastEvaluator) close() {
+	if l.of != nil {
+		l.of.close()
+		l.of = nil
+	}
+}
+
+// predict evaluates standardised rows on an engine, see evaluator.predict.
+func (l *lastEvaluator) predict(
+	p *Posterior, engine *compute.Engine, x *tensors.Tensor, count int,
+) (Prediction, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of == nil || l.of.engine != engine {
+		e, err := newEvaluator(p, engine)
+		if err != nil {
+			return Prediction{}, err
+		}
+		l.close()
+		l.of = e
+	}
+	return l.of.predict(x, count)
 }
 
 // evaluator evaluates a posterior's particles of positive weight on one engine. It has no pointer to the posterior,
@@ -41,7 +67,7 @@ type evaluator struct {
 	parameters []*tensors.Tensor
 	linearised bool
 	like       Prediction // a template of the predictions, without outputs and rows
-	programs   compute.Cache[input, program]
+	programs   map[input]*graph.Exec
 }
 
 // input is what a program is compiled for.
@@ -49,12 +75,6 @@ type input struct {
 	dtype compute.DType
 	rows  int
 }
-
-// program is compiled for a number of rows.
-type program struct{ *graph.Exec }
-
-// Close frees the program.
-func (p program) Close() { p.Finalize() }
 
 func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 	alive, err := p.alive()
@@ -89,7 +109,7 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 			Chains: alive.chains, Weights: alive.logWeights.Weights(), Own: own, Target: p.origin.Target.Clone(),
 			overOne: p.origin.Provenance.Extras.Exposure,
 		},
-		programs: compute.Cache[input, program]{Most: keptPrograms},
+		programs: map[input]*graph.Exec{},
 	}, nil
 }
 
@@ -147,12 +167,12 @@ func (p *Posterior) chainsOf(kept []int) int {
 	return p.chains
 }
 
-// Close frees programs and parameters.
-func (e *evaluator) Close() {
+// close frees programs and parameters.
+func (e *evaluator) close() {
 	if e.engine.Backend().IsFinalized() { // its programs and tensors are freed already
 		return
 	}
-	e.programs.Close()
+	e.closePrograms()
 	for _, t := range e.parameters {
 		t.FinalizeAll() //nolint:errcheck // freeing
 	}
@@ -161,11 +181,17 @@ func (e *evaluator) Close() {
 // predict evaluates standardised features, or pictures' bytes, [rows, d], of which the first count are asked for.
 func (e *evaluator) predict(x *tensors.Tensor, count int) (Prediction, error) {
 	shape := input{x.DType(), x.Shape().Dim(0)}
-	program, giveBack, err := e.programs.Take(shape, func() (program, error) { return e.compile(shape.rows) })
-	if err != nil {
-		return Prediction{}, err
+	program := e.programs[shape]
+	if program == nil {
+		if len(e.programs) == keptPrograms {
+			e.closePrograms()
+		}
+		var err error
+		if program, err = e.compile(shape.rows); err != nil {
+			return Prediction{}, err
+		}
+		e.programs[shape] = program
 	}
-	defer giveBack()
 	args := []any{x}
 	for _, t := range e.parameters {
 		args = append(args, t)
@@ -192,11 +218,18 @@ func (e *evaluator) predict(x *tensors.Tensor, count int) (Prediction, error) {
 	return p, nil
 }
 
+func (e *evaluator) closePrograms() {
+	for _, program := range e.programs {
+		program.Finalize()
+	}
+	clear(e.programs)
+}
+
 // compile builds the program from x, [rows, d], and the parameters to outputs, [Particles, Width, rows].
-func (e *evaluator) compile(rows int) (program, error) {
+func (e *evaluator) compile(rows int) (*graph.Exec, error) {
 	bytes := int64(2*e.bound.SuffixWidth()*rows) * int64(e.dtype.Size())
 	plan := compute.NewPlan(e.like.Particles, bytes, 0)
-	exec, err := graph.NewExec(e.engine.Backend(), func(args []*graph.Node) *graph.Node {
+	return graph.NewExec(e.engine.Backend(), func(args []*graph.Node) *graph.Node {
 		x, own := Numbers(args[0], e.dtype), args[1:]
 		var psi *graph.Node
 		if last := len(own) - 1; e.bound.W > 0 {
@@ -207,7 +240,6 @@ func (e *evaluator) compile(rows int) (program, error) {
 		}
 		return e.bound.outputs(plan, x, own, psi)
 	})
-	return program{exec}, err
 }
 
 // NetworkOutputs evaluates the network at standardised x, [rows, d], for each particle of phi, [A, D], in the plan's

@@ -458,11 +458,7 @@ func (p *Posterior) Parameter(name string) (values []float64, stochastic bool, e
 		if slot.Name != name {
 			continue
 		}
-		t := p.psi
-		if slot.Stochastic {
-			t = p.phi
-		}
-		values, err = compute.Columns(t, slot.Offset, slot.Size())
+		values, err = p.valuesOf(slot)
 		return values, slot.Stochastic, err
 	}
 	return nil, false, fmt.Errorf("bayes: the model has no parameter %q; it has\n%s", name, p.bound.Summary())
@@ -474,7 +470,18 @@ func (p *Posterior) Coordinate(k int) ([]float64, error) {
 	if k < 0 || k >= p.bound.D {
 		return nil, fmt.Errorf("bayes: coordinate %d: the model has %d stochastic numbers, counted from 0", k, p.bound.D)
 	}
-	return compute.Columns(p.phi, k, 1)
+	slot := Slot{Stochastic: true, Offset: k}
+	slot.Shape = []int{1}
+	return p.valuesOf(slot)
+}
+
+// valuesOf copies a slot's columns of phi, or its part of psi.
+func (p *Posterior) valuesOf(slot Slot) ([]float64, error) {
+	t, err := p.slice(slot)
+	if err != nil {
+		return nil, err
+	}
+	return compute.Float64s(t)
 }
 
 // own returns the values of the likelihood's own parameters, [J, P]; nil if it has none.

@@ -286,12 +286,7 @@ func (b *BoundModel) rowsAtOnce(dtype compute.DType) int {
 // predictBlock predicts the first count of standardised rows, [rows, d], with the program compiled for this shape.
 func (p *Posterior) predictBlock(engine *compute.Engine, x *tensors.Tensor, count int) (Prediction, error) {
 	defer runtime.KeepAlive(p.evaluators) // its programs are freed when it is collected
-	e, giveBack, err := p.evaluators.cache.Take(engine, func() (*evaluator, error) { return newEvaluator(p, engine) })
-	if err != nil {
-		return Prediction{}, err
-	}
-	defer giveBack()
-	return e.predict(x, count)
+	return p.evaluators.last.predict(p, engine, x, count)
 }
 
 // checkFeatures returns an error unless x, [N, d], has as many features as the model, all finite.

@@ -90,16 +90,19 @@ func (w whitening) add(turns, squares *Node, from, to int) *Node {
 		}
 		return Add(squares, Concatenate(all, 0))
 	}
-	outer := []*Node{w.inverse, w.shift, w.draws}
-	return compute.LoopUpTo(turns, outer, []*Node{squares}, func(turn *Node, outer, carried []*Node) []*Node {
+	outer := []*Node{turns, w.inverse, w.shift, w.draws}
+	return compute.LoopWhile(lessThanFirst, outer, []*Node{squares}, func(turn *Node, outer, carried []*Node) []*Node {
 		at := MulScalar(turn, float64(w.side))
-		out := w.squares(compute.RowsFrom(outer[0], at, w.side), compute.RowsFrom(outer[1], at, w.side), outer[2], from, to)
+		out := w.squares(compute.RowsFrom(outer[1], at, w.side), compute.RowsFrom(outer[2], at, w.side), outer[3], from, to)
 		if out = Transpose(out, 0, 1); !first {
 			out = Add(out, compute.RowsFrom(carried[0], at, w.side))
 		}
 		return []*Node{compute.WithRowsFrom(carried[0], out, at)}
 	})[0]
 }
+
+// lessThanFirst says whether a loop of as many turns as the first outer node says goes on.
+func lessThanFirst(turn *Node, outer, _ []*Node) *Node { return LessThan(turn, outer[0]) }
 
 // own returns the squared distances of draws to the proposals that they were drawn from, [M, K].
 func (w whitening) own() *Node {
@@ -142,13 +145,13 @@ func (w whitening) finish(squares, own, far, few *Node) *Node {
 	list := Sort(Where(near, index, AddScalar(ZerosLike(index), float64(m*m))), 0, true)
 	turns := Where(LessOrEqual(count, few), count, ZerosLike(count))
 
-	outer := []*Node{list, w.inverse, Reshape(w.draws, m, k, d), Reshape(w.shift, m*m, d)}
+	outer := []*Node{turns, list, w.inverse, Reshape(w.draws, m, k, d), Reshape(w.shift, m*m, d)}
 	carried := []*Node{Reshape(squares, m*m, k)}
-	squares = compute.LoopUpTo(turns, outer, carried, func(turn *Node, outer, carried []*Node) []*Node {
-		pair := Reshape(compute.RowsFrom(outer[0], turn, 1))
+	squares = compute.LoopWhile(lessThanFirst, outer, carried, func(turn *Node, outer, carried []*Node) []*Node {
+		pair := Reshape(compute.RowsFrom(outer[1], turn, 1))
 		proposal, drawn := Div(pair, ConstAs(pair, m)), Mod(pair, ConstAs(pair, m)) // drawn: the proposal of the draws
-		inverse, x := compute.RowsFrom(outer[1], proposal, 1), compute.RowsFrom(outer[2], drawn, 1)
-		z := Add(Einsum("kd,ed->ke", Squeeze(x, 0), Squeeze(inverse, 0)), compute.RowsFrom(outer[3], pair, 1))
+		inverse, x := compute.RowsFrom(outer[2], proposal, 1), compute.RowsFrom(outer[3], drawn, 1)
+		z := Add(Einsum("kd,ed->ke", Squeeze(x, 0), Squeeze(inverse, 0)), compute.RowsFrom(outer[4], pair, 1))
 		return []*Node{compute.WithRowsFrom(carried[0], Reshape(ReduceSum(Square(z), 1), 1, k), pair)}
 	})[0]
 	mine := BroadcastToDims(w.isOwn(), m, m, k)

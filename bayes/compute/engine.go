@@ -31,10 +31,8 @@ const (
 // can deadlock.
 const GoBackend = "go:ops_sequential"
 
-// ErrNoPlugin is an error to test for with errors.Is.
-var ErrNoPlugin = errors.New("XLA plugin not found")
-
 var (
+	errNoPlugin       = errors.New("XLA plugin not found")
 	errOutOfMemory    = errors.New("out of memory")
 	errUnknownBackend = errors.New("unknown backend")
 	errPluginLoad     = errors.New("XLA plugin does not load")
@@ -79,7 +77,12 @@ func Default() (*Engine, error) {
 	}
 	var failures []error
 	notice := func(on string) {
-		noticeOne.Do(func() { fmt.Fprint(os.Stderr, noticeOf(failures, on, terminal(os.Stderr))) })
+		noticeOne.Do(func() {
+			for _, err := range failures {
+				fmt.Fprintf(os.Stderr, "gobnn: %v\n", err)
+			}
+			fmt.Fprintf(os.Stderr, "gobnn: computing on %s\n", on)
+		})
 	}
 	for _, plugin := range installedPlugins() {
 		engine, err := Open("xla:" + plugin)
@@ -95,31 +98,11 @@ func Default() (*Engine, error) {
 	return Open(GoBackend)
 }
 
-// noticeOf makes the notice that Default prints once: the plugins it passed over, and the device it computes on. On a
-// terminal the cursor may be at the end of a progress line. The notice overwrites that line, and the bar goes on below.
-func noticeOf(failures []error, on string, terminal bool) string {
-	var text strings.Builder
-	if terminal {
-		text.WriteString("\r\x1b[K") // to the line's beginning, and clear it
-	}
-	for _, err := range failures {
-		fmt.Fprintf(&text, "gobnn: %v\n", err)
-	}
-	fmt.Fprintf(&text, "gobnn: computing on %s\n", on)
-	return text.String()
-}
-
-// terminal says whether a file is a terminal that understands how a line is cleared.
-func terminal(file *os.File) bool {
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
-}
-
 // goBackendReason says why Default opens the Go backend, and how to mend it, unless an error of a plugin has said so.
 func goBackendReason(failed int) string {
 	switch {
 	case !known("xla"):
-		return withoutXLA()
+		return withoutXLA
 	case failed > 0:
 		return "no XLA plugin that is installed works here"
 	}
@@ -131,7 +114,7 @@ const devicesOption = "cpu_devices"
 
 // Open opens a backend by GoMLX's configuration string, such as "xla:/path/to/plugin.so" or GoBackend; "xla:cuda",
 // "xla:tpu" and "xla:cpu" are the installed plugin of that kind. A configuration that is open already is shared. The
-// errors name the cure. If the plugin is not there, the error wraps ErrNoPlugin.
+// errors name the cure.
 //
 // Options follow a comma. "xla:cuda,visible_devices=1" takes the second GPU that nvidia-smi lists,
 // "visible_devices=0;1" the first two; CUDA_VISIBLE_DEVICES works too. XLA takes at most three quarters of a GPU's
@@ -139,18 +122,19 @@ const devicesOption = "cpu_devices"
 // "tf32=true" makes them faster and less precise. A CPU is one device, which uses all processors: "cpu_devices=4" makes
 // it four, to test programs for several, and hardly faster.
 func Open(config string) (*Engine, error) {
-	config = canonical(config)
 	name, argument, _ := strings.Cut(config, ":")
 	if !known(name) {
-		names := slices.DeleteFunc(backends.List(), func(s string) bool { return slices.Contains(xlaNames, s) })
-		err := fmt.Errorf("%w %q: this build knows %q", errUnknownBackend, name, names)
+		err := fmt.Errorf("%w %q: it must be xla or go", errUnknownBackend, name)
 		if name == "xla" {
-			err = fmt.Errorf("%w: %s", err, withoutXLA())
+			err = fmt.Errorf("%w: %s", err, withoutXLA)
 		}
 		return nil, err
 	}
 	devices := 0
-	if name == "xla" {
+	switch {
+	case name == "go" && !strings.Contains(argument, "ops_"): // unless ops_parallel asks for its scheduler
+		config = strings.TrimSuffix(GoBackend+","+argument, ",")
+	case name == "xla":
 		resolved, err := resolve(argument)
 		if err != nil {
 			return nil, err
@@ -171,9 +155,9 @@ func Open(config string) (*Engine, error) {
 	var gpus []accelerator.GPU
 	if name == "xla" {
 		if path, _, _ := strings.Cut(argument, ","); filepath.IsAbs(path) {
-			err := checkLibrary(path)
+			_, err := os.Stat(path)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%w at %s (`%s` installs it): %w", errNoPlugin, path, setupCommand, err)
 			}
 			if gpus, err = checkAccelerator(argument); err != nil {
 				return nil, err
@@ -192,7 +176,7 @@ func Open(config string) (*Engine, error) {
 		}
 		missing := strings.Contains(text, "no plugins found") || strings.Contains(text, "not found: available plugins")
 		if name == "xla" && missing {
-			return nil, fmt.Errorf("%w by the name %q (`%s` installs one): %w", ErrNoPlugin, argument, setupCommand, err)
+			return nil, fmt.Errorf("%w by the name %q (`%s` installs one): %w", errNoPlugin, argument, setupCommand, err)
 		}
 		if name == "xla" {
 			return nil, fmt.Errorf("%w: %q for %s/%s (is the file whole, and built for this machine? `%s` installs a tested "+
@@ -202,28 +186,20 @@ func Open(config string) (*Engine, error) {
 		return nil, fmt.Errorf("backend %q: %w", config, err)
 	}
 	engine := &Engine{backend: backend, config: config, gpus: gpus}
-	if len(gpus) > 0 {
-		owners.Store(backend, engine)
-	}
 	engines[config] = engine
 	return engine, nil
 }
 
-// xlaNames are the other names by which go-xla registers XLA.
-var xlaNames = []string{"stablehlo", "hlo", "shlo"}
-
-// canonical gives a configuration the names that are known here. Under another name of XLA's a plugin would be opened
-// unchecked and be taken for the Go backend. The Go backend runs one operation after another, as GoBackend does, unless
-// ops_parallel asks for its scheduler, which can deadlock.
-func canonical(config string) string {
-	name, argument, _ := strings.Cut(config, ":")
-	switch {
-	case slices.Contains(xlaNames, name):
-		return "xla" + strings.TrimPrefix(config, name)
-	case name == "go" && !strings.Contains(argument, "ops_"):
-		return strings.TrimSuffix(GoBackend+","+argument, ",")
+// engineOf is the engine of a backend, which is all that a graph knows; nil if it was not opened here.
+func engineOf(backend backends.Backend) *Engine {
+	enginesMu.Lock()
+	defer enginesMu.Unlock()
+	for _, engine := range engines {
+		if engine.backend == backend {
+			return engine
+		}
 	}
-	return config
+	return nil
 }
 
 // newBackend opens a backend; NewWithConfig panics on some faults, which here are errors like the others.
@@ -267,7 +243,11 @@ func isCPU(argument string) bool {
 	return strings.Contains(strings.ToLower(filepath.Base(path)), "cpu")
 }
 
-func known(name string) bool { return slices.Contains(backends.List(), name) }
+// known says whether this build has a backend. Those that go-xla registers under other names, which would be opened
+// unchecked, are none.
+func known(name string) bool {
+	return (name == "xla" || name == "go") && slices.Contains(backends.List(), name)
+}
 
 // Backend is the GoMLX backend, to build and run graphs directly.
 func (e *Engine) Backend() backends.Backend { return e.backend }

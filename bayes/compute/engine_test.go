@@ -103,7 +103,7 @@ func TestOpenErrors(t *testing.T) {
 		{"xla:nosuch", compute.ErrNoPlugin, []string{`"nosuch"`, "go run ./notebooks setup"}},
 		{"xla", compute.ErrNoPlugin, []string{"go run ./notebooks setup"}},
 		{"xla:" + text, compute.ErrPluginLoad, []string{text, "go run ./notebooks setup"}},
-		{"hlo:/no/such/plugin.so", compute.ErrNoPlugin, []string{"/no/such/plugin.so", "go run ./notebooks setup"}},
+		{"hlo:/no/such/plugin.so", compute.ErrUnknownBackend, []string{`"hlo"`, "it must be xla or go"}},
 		{"go:nosuch", nil, []string{`"go:ops_sequential,nosuch"`}},
 	} {
 		engine, err := compute.Open(c.config)
@@ -136,46 +136,13 @@ func TestOptionErrors(t *testing.T) {
 	}
 }
 
-// Another name of a configuration is the same engine: go-xla's other names of XLA, and the Go backend without a word on
-// its scheduler, which can deadlock by default.
+// The Go backend without a word on its scheduler, which can deadlock by default, has none.
 func TestOtherNames(t *testing.T) {
-	names := map[string]string{"go": compute.GoBackend, "go:": compute.GoBackend,
-		"go:parallelism=1": "go:ops_sequential,parallelism=1", "go:ops_parallel": "go:ops_parallel"}
-	if plugin := cpuPlugin(t); plugin != "" {
-		for _, name := range []string{"stablehlo", "hlo", "shlo"} {
-			names[name+":cpu"] = computetest.CPU(t).String()
-			names[name+":"+plugin] = computetest.CPU(t).String()
-		}
-	}
-	for name, want := range names {
-		engine, err := compute.Open(name)
-		if err != nil {
-			t.Errorf("Open(%q): %v", name, err)
-			continue
-		}
-		if engine.String() != want || engine.IsXLA() != strings.HasPrefix(want, "xla") {
+	for name, want := range map[string]string{"go": compute.GoBackend, "go:": compute.GoBackend,
+		"go:parallelism=1": "go:ops_sequential,parallelism=1", "go:ops_parallel": "go:ops_parallel"} {
+		if engine := computetest.Must(compute.Open(name)); engine.String() != want || engine.IsXLA() {
 			t.Errorf("Open(%q) is %s, want %s", name, engine, want)
 		}
-	}
-}
-
-// A plugin that was cut off anywhere is an error, not the end of the process within the system's loader.
-func TestTruncatedPlugin(t *testing.T) {
-	plugin := xlaPlugin(t)
-	whole := computetest.Must(os.Open(plugin))
-	defer whole.Close() //nolint:errcheck // it was only read
-	info := computetest.Must(whole.Stat())
-	for _, size := range []int64{5, 100, 1 << 20, info.Size() / 2, info.Size() - 1} {
-		path := filepath.Join(t.TempDir(), "cut_cpu.so")
-		head := make([]byte, min(size, 1<<20)) // behind it lies a hole
-		computetest.Must(whole.ReadAt(head, 0))
-		write(t, path, string(head))
-		computetest.NoError(t, os.Truncate(path, size))
-		_, err := compute.Open("xla:" + path)
-		if !errors.Is(err, compute.ErrPluginLoad) {
-			t.Errorf("%d bytes: %v, want %v", size, err, compute.ErrPluginLoad)
-		}
-		computetest.WantError(t, "cut off", err, path, fmt.Sprint(size, " bytes"), "go run ./notebooks setup")
 	}
 }
 
@@ -358,35 +325,5 @@ func TestCPUDevices(t *testing.T) {
 	if four, err := compute.Open(one.String() + ",cpu_devices=4"); err != nil || four.Devices() != 4 ||
 		four.Backend() == one.Backend() {
 		t.Errorf("the engine %v has not 4 devices of its own, %v", four, err)
-	}
-}
-
-// What Default says once has lines of its own on a terminal, also where a progress line is written in place; in a pipe
-// or a file it is text alone.
-func TestNotice(t *testing.T) {
-	failures := []error{errors.New("no GPU")}
-	const lines = "gobnn: no GPU\ngobnn: computing on the slow Go backend\n"
-	if got := compute.NoticeOf(failures, "the slow Go backend", false); got != lines {
-		t.Errorf("%q, want %q", got, lines)
-	}
-	screen := "training: compiling" + compute.NoticeOf(failures, "the slow Go backend", true)
-	if _, shown, cleared := strings.Cut(screen, "\r\x1b[K"); !cleared || shown != lines {
-		t.Errorf("after a progress line a terminal gets %q", screen)
-	}
-	file := computetest.Must(os.Create(filepath.Join(t.TempDir(), "stderr")))
-	defer file.Close()
-	if compute.Terminal(file) {
-		t.Error("a file is taken for a terminal")
-	}
-	if tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0); err == nil { // where there are terminals
-		defer tty.Close()
-		t.Setenv("TERM", "xterm")
-		if !compute.Terminal(tty) {
-			t.Error("a terminal is taken for a file")
-		}
-		t.Setenv("TERM", "dumb")
-		if compute.Terminal(tty) {
-			t.Error("a dumb terminal is taken for one that clears lines")
-		}
 	}
 }

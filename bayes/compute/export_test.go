@@ -8,6 +8,7 @@ import (
 
 // Faults of Open and of programs, for tests.
 var (
+	ErrNoPlugin       = errNoPlugin
 	ErrUnknownBackend = errUnknownBackend
 	ErrPluginLoad     = errPluginLoad
 	ErrOutOfMemory    = errOutOfMemory
@@ -15,8 +16,8 @@ var (
 
 // Memory is memory of all of the engine's GPUs, for tests.
 func (e *Engine) Memory() (bytes int64, known bool) {
-	memory, known := e.memory(len(e.gpus))
-	return memory.bytes, known
+	room, known := e.room(len(e.gpus))
+	return room.bytes, known
 }
 
 // Chunks and Before are chunks and before, for tests.
@@ -25,12 +26,6 @@ func (p Plan) Before(i int) int { return p.before(i) }
 
 // Barrier is barrier, for tests.
 var Barrier = barrier
-
-// NoticeOf and Terminal are noticeOf and terminal, for tests.
-var (
-	NoticeOf = noticeOf
-	Terminal = terminal
-)
 
 // InstalledPlugins is installedPlugins, for tests.
 var InstalledPlugins = installedPlugins
@@ -44,8 +39,8 @@ var FullVectors = fullVectors
 // SetMachine makes m the machine whose GPUs are looked for; the function that it returns undoes it.
 func SetMachine(m accelerator.Machine) (restore func()) {
 	before := machine
-	machine, silent = m, nil
-	return func() { machine, silent = before, nil }
+	machine = m
+	return func() { machine = before }
 }
 
 // NoticeAgain makes Default say again what it says once.
@@ -60,7 +55,9 @@ func (e *Engine) Close() {
 		return // closed before
 	}
 	delete(engines, e.config)
-	owners.Delete(e.backend)
-	e.kept.close()
+	for _, v := range e.kept.free {
+		v.value.Close()
+	}
+	e.kept.free = nil
 	e.backend.Finalize()
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/computetest"
 )
 
 // Vectors of 512 bits are asked for where the processor has them and the user has not chosen.
@@ -23,7 +22,7 @@ func TestFullVectors(t *testing.T) {
 		{true, "--xla_cpu_max_isa=AVX2", "--xla_cpu_max_isa=AVX2"},
 	} {
 		t.Setenv("XLA_FLAGS", c.flags)
-		computetest.NoError(t, compute.FullVectors(c.has))
+		compute.FullVectors(c.has)
 		if got := os.Getenv("XLA_FLAGS"); got != c.want {
 			t.Errorf("XLA_FLAGS=%q becomes %q, want %q", c.flags, got, c.want)
 		}

@@ -1,21 +1,17 @@
 package compute
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"gobnn/bayes/compute/accelerator"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // machine is where GPUs and TPUs are looked for; tests replace it.
@@ -43,7 +39,7 @@ func resolve(argument string) (string, error) {
 	if name != "cpu" {
 		command += " -" + name
 	}
-	return "", fmt.Errorf("%w: none for %q is installed; `%s` installs one", ErrNoPlugin, name, command)
+	return "", fmt.Errorf("%w: none for %q is installed; `%s` installs one", errNoPlugin, name, command)
 }
 
 // option is the value of an option of a configuration.
@@ -57,12 +53,8 @@ func option(argument, name string) (value string, set bool) {
 	return "", false
 }
 
-// silent is the ErrSilent of a driver that hangs, kept so that a process waits for it only once, not in every Open.
-// enginesMu guards it.
-var silent error
-
 // checkAccelerator checks that a plugin for CUDA or TPUs can work here, before it is loaded, and returns the GPUs that
-// it is to use; nil for other plugins. See accelerator.Machine.Check for the errors. The caller holds enginesMu.
+// it is to use; nil for other plugins. See accelerator.Machine.Check for the errors.
 func checkAccelerator(argument string) ([]accelerator.GPU, error) {
 	plugin, _, _ := strings.Cut(argument, ",")
 	if accelerator.IsTPU(plugin) {
@@ -86,47 +78,27 @@ func checkAccelerator(argument string) ([]accelerator.GPU, error) {
 		slices.Sort(numbers) // whatever their order, XLA's devices are in this one
 		numbers = slices.Compact(numbers)
 	}
-	if silent != nil {
-		return nil, silent
-	}
 	gpus, err := machine.Check(plugin, numbers)
 	if err != nil {
-		err = fmt.Errorf("backend \"xla:%s\": %w", argument, err)
+		return nil, fmt.Errorf("backend \"xla:%s\": %w", argument, err)
 	}
-	if errors.Is(err, accelerator.ErrSilent) {
-		silent = err
-	}
-	return gpus, err
+	return gpus, nil
 }
 
-// prepareCUDA sets the environment variables that CUDA and XLA read, where the user has not set them. It returns the
-// configuration with float32 products computed in float32. go-xla's default on CUDA is TensorFloat-32, whose products
-// have three digits, too few for the difference of two log-densities over many rows. ",tf32=true" asks for it.
-func prepareCUDA(argument string) (string, error) {
+// prepareCUDA sets the environment variables that CUDA and XLA read. It returns the configuration with float32 products
+// computed in float32. go-xla's default on CUDA is TensorFloat-32, whose products have three digits, too few for the
+// difference of two log-densities over many rows. ",tf32=true" asks for it.
+func prepareCUDA(argument string) string {
 	plugin, _, _ := strings.Cut(argument, ",")
-	set := func(name, value string) error {
-		if os.Getenv(name) != "" {
-			return nil
-		}
-		return os.Setenv(name, value)
-	}
-	if err := set("CUDA_DEVICE_ORDER", "PCI_BUS_ID"); err != nil { // as nvidia-smi numbers them
-		return "", err
-	}
-	if accelerator.InWheels(plugin) {
-		if err := set("GOPJRT_CUDA_CHECKS", "0"); err != nil { // it looks for another layout, and warns
-			return "", err
-		}
-	}
+	setEnvironment("CUDA_DEVICE_ORDER", "PCI_BUS_ID") // as nvidia-smi numbers them
+	setEnvironment("GOPJRT_CUDA_CHECKS", "0")         // go-xla looks for another layout, and warns
 	if folder := accelerator.DataFolder(plugin); folder != "" {
-		if err := addXLAFlag("--xla_gpu_cuda_data_dir", folder); err != nil {
-			return "", err
-		}
+		addXLAFlag("--xla_gpu_cuda_data_dir", folder)
 	}
 	if _, set := option(argument, "tf32"); !set {
 		argument += ",tf32=false"
 	}
-	return argument, nil
+	return argument
 }
 
 // Device names what the engine computes on, such as "NVIDIA H200, 139 of 140 GiB free, driver 580.95.05" or "CPU, 16
@@ -148,74 +120,66 @@ func (e *Engine) Device() string {
 	return e.backend.DeviceDescription(0)
 }
 
-// memory is the limit of an engine's memory on each device: the free memory of the fullest of its GPUs when it was
-// opened, 0 if nothing was free. It is at most the share that XLA's allocator takes, three quarters of a GPU unless the
-// option memory_fraction says otherwise.
-type memory struct {
+// room is the memory that a computation may take.
+type room struct {
 	bytes int64
-	ofXLA bool // the limit is its allocator's: more is free
-	host  bool // it is the machine's own
+	says  string // what has so much, in an error's words, with the bytes as %s
 }
 
-// String says it in an error's words.
-func (m memory) String() string {
-	if m.ofXLA {
-		return fmt.Sprintf("XLA takes at most %s of the device (\"xla:cuda,memory_fraction=.9\" lets it take 9/10)",
-			gibibytes(m.bytes))
+// room is the least that the first of the engine's devices have, on which programs for that many run: on the processors
+// the machine's memory, of GPUs what was free when the engine was opened, but at most the share that XLA's allocator
+// takes. known is false where that is not reported: then there is no limit.
+func (e *Engine) room(devices int) (least room, known bool) {
+	if e.OnCPU() {
+		return hostMemory()
 	}
-	if m.host {
-		return "the machine has " + gibibytes(m.bytes)
-	}
-	return "the device has " + gibibytes(m.bytes) + " free"
-}
-
-// memory is the least that the first of the engine's GPUs give, on which programs for that many devices run. known is
-// false where the device does not report it: then there is no limit. Nor is there one of what is planned on a CPU,
-// whose caches decide; what does not fit its memory is refused by hostMemory.
-func (e *Engine) memory(devices int) (least memory, known bool) {
 	_, argument, _ := strings.Cut(e.config, ":")
-	fraction := fractionOfXLA(argument)
+	fraction := .75 // be it taken at once or as it is needed (CreateBFCAllocator in xla/pjrt/gpu/gpu_helpers.cc)
+	if value, set := option(argument, "memory_fraction"); set {
+		if f, err := strconv.ParseFloat(value, 32); err == nil { // else go-xla has refused it
+			fraction = f
+		}
+	}
 	for _, gpu := range e.gpus[:min(max(devices, 1), len(e.gpus))] {
 		if gpu.Memory == 0 {
 			continue
 		}
-		m := memory{bytes: gpu.Free}
+		has := room{gpu.Free, "the device has %s free"}
 		if most := int64(fraction * float64(gpu.Memory)); most < gpu.Free {
-			m = memory{bytes: most, ofXLA: true}
+			has = room{most, "XLA takes at most %s of the device (\"xla:cuda,memory_fraction=.9\" lets it take 9/10)"}
 		}
-		if !known || m.bytes < least.bytes {
-			least, known = m, true
+		if !known || has.bytes < least.bytes {
+			least, known = has, true
 		}
 	}
 	return least, known
 }
 
-// fractionOfXLA is the part of all of a GPU's memory that XLA's allocator takes at most, be it at once or as it is
-// needed (CreateBFCAllocator in xla/pjrt/gpu/gpu_helpers.cc). The other allocators have no such limit.
-func fractionOfXLA(argument string) float64 {
-	if name, set := option(argument, "allocator"); set && name != "default" && name != "bfc" {
-		return 1
+// check returns errOutOfMemory if what is needed does not fit beside what the state takes; what and fewer name it and
+// the cure.
+func (r room) check(need, held int64, what, fewer string) error {
+	if need+held <= r.bytes {
+		return nil
 	}
-	if value, set := option(argument, "memory_fraction"); set {
-		if fraction, err := strconv.ParseFloat(value, 32); err == nil { // else go-xla has refused it
-			return fraction
-		}
+	has := fmt.Sprintf(r.says, gibibytes(r.bytes))
+	if held > 0 {
+		has += ", of which the state takes " + gibibytes(held)
 	}
-	return .75
+	cure := "end the programs that `nvidia-smi` lists, or name another GPU"
+	if left := r.bytes - held; left > 0 {
+		cure = fmt.Sprintf("take at most 1/%d of the %s", (need+left-1)/left, fewer)
+	}
+	return fmt.Errorf("%w before the start: %s take %s, %s: %s", errOutOfMemory, what, gibibytes(need), has, cure)
 }
-
-// owners finds the engine with GPUs, *Engine, of a backend: a graph knows only its backend.
-var owners sync.Map
 
 // heldKey is the key of the bytes, an int64, that a graph's Program holds on a device while it runs, in the graph's
 // state.
 type heldKey struct{}
 
-// memoryOf returns the limit of a graph's memory on each of its devices, and the bytes that the graph's Program holds
-// of it.
-func memoryOf(g *graph.Graph, devices int) (limit memory, held int64, known bool) {
-	if engine, ok := owners.Load(g.Backend()); ok {
-		limit, known = engine.(*Engine).memory(devices)
+// roomOf is the room of a graph on each of its devices, and the bytes of it that the graph's Program holds.
+func roomOf(g *graph.Graph, devices int) (limit room, held int64, known bool) {
+	if engine := engineOf(g.Backend()); engine != nil {
+		limit, known = engine.room(devices)
 	}
 	held, _ = g.State(heldKey{}).(int64)
 	return limit, held, known
@@ -225,36 +189,19 @@ func memoryOf(g *graph.Graph, devices int) (limit memory, held int64, known bool
 // together with the entries that the graph's Program reads and its inputs. The Program's results are not counted, since
 // they may be made before or after the pass.
 func (p Plan) checkMemory(g *graph.Graph) {
-	limit, held, known := memoryOf(g, p.Devices)
+	limit, held, known := roomOf(g, p.Devices)
 	if !known {
-		limit, known = memoryOfHost(g.Backend())
-	}
-	need := p.Bytes * int64(max(p.Concurrent, 1))
-	if !known || need+held <= limit.bytes {
 		return
 	}
-	room := max(limit.bytes-held, 0)
-	parts := (need + room - 1) / max(room, 1)
-	advice := fmt.Sprintf("a batch of at most 1/%d of the rows would fit", parts)
-	each := max(need/int64(max(p.Chunk/max(p.Devices, 1), 1)), 1) // per particle that a device evaluates at a time
-	switch fit := room / each; {
-	case room == 0 && !limit.host:
-		advice = fullAdvice
-	case p.Devices > 1 && !limit.host:
-		advice = fmt.Sprintf("%d devices, or 1/%d of the particles, would do", int64(p.Devices)*parts, parts)
-	case fit >= 1:
-		advice = fmt.Sprintf("a Chunk of at most %d would fit", fit)
+	fewer := "particles of a Chunk, or of the rows of a batch"
+	if p.Devices > 1 {
+		fewer = "particles, or more devices"
 	}
-	free := limit.String()
-	if held > 0 {
-		free += ", of which the state takes " + gibibytes(held)
+	what := fmt.Sprintf("%d particles at a time", p.Chunk)
+	if err := limit.check(p.Bytes*int64(max(p.Concurrent, 1)), held, what, fewer); err != nil {
+		panic(err)
 	}
-	panic(fmt.Errorf("%w before the start: %d particles at a time take about %s, %s: %s", errOutOfMemory, p.Chunk,
-		gibibytes(need), free, advice))
 }
-
-// fullAdvice is the cure where nothing is free.
-const fullAdvice = "end the programs that `nvidia-smi` lists, or name another GPU"
 
 // demand is the memory that a Program needs on a device at a time: for the entries that it reads, its inputs and its
 // results. Entries that it replaces count twice, since old and new values exist together: go-xla does not tell XLA that
@@ -266,72 +213,25 @@ type demand struct {
 	largest string
 }
 
-func (d *demand) add(name string, bytes int64) {
+// add adds a tensor of this whole shape.
+func (d *demand) add(p *Program, name string, shape shapes.Shape) {
+	bytes := int64(shape.ByteSize())
+	if p.layout != nil && p.layout.cuts(name) {
+		bytes /= int64(p.layout.devices())
+	}
 	if d.bytes += bytes; bytes > d.most {
 		d.largest, d.most = name, bytes
 	}
 }
 
-// check returns errOutOfMemory if the demand does not fit each of the engine's first `devices` devices.
-func (d demand) check(engine *Engine, devices int) error {
-	limit, known := engine.memory(devices)
+// check returns errOutOfMemory if the demand does not fit each of the program's devices.
+func (d demand) check(p *Program) error {
+	limit, known := p.engine.room(p.layout.devices())
 	if !known {
-		limit, known = memoryOfHost(engine.Backend())
-	}
-	if !known || d.bytes <= limit.bytes {
 		return nil
 	}
-	advice := fullAdvice
-	switch {
-	case limit.host:
-		advice = fmt.Sprintf("use at most 1/%d of the particles", (d.bytes+limit.bytes-1)/limit.bytes)
-	case limit.bytes > 0:
-		advice = fmt.Sprintf("use at most 1/%d of the particles, or more devices", (d.bytes+limit.bytes-1)/limit.bytes)
-	}
-	return fmt.Errorf("%w before the start: the step's tensors take %s, most of it %q, %v: %s",
-		errOutOfMemory, gibibytes(d.bytes), d.largest, limit, advice)
-}
-
-// onDevice returns the bytes that a state's entry of this whole shape takes on each device.
-func (p *Program) onDevice(name string, shape shapes.Shape) int64 {
-	bytes := int64(shape.ByteSize())
-	if p.layout != nil && p.layout.cuts(name) {
-		bytes /= int64(p.layout.devices())
-	}
-	return bytes
-}
-
-// checkMemory returns errOutOfMemory if the entries that the program reads and its inputs do not fit a device
-// together. It is called before anything is copied to the device; the step's results are counted too, when its graph is
-// built.
-func (p *Program) checkMemory(state *State, inputs []any) error {
-	var need demand
-	for _, name := range p.reads {
-		if t := state.tensors[name]; t != nil {
-			need.add(name, p.onDevice(name, t.Shape()))
-		} else if shards := state.shards[name]; shards != nil {
-			need.add(name, int64(shards[0].Shape().ByteSize()))
-		}
-	}
-	for i, input := range inputs {
-		if t, ok := input.(*tensors.Tensor); ok {
-			need.add(fmt.Sprint("input ", i), int64(t.Shape().ByteSize()))
-		}
-	}
-	return need.check(p.engine, p.layout.devices())
-}
-
-// demand adds up the memory that the arguments of the program's graph need on a device: the entries that it reads, and
-// its inputs.
-func (p *Program) demand(args []*graph.Node) (need demand) {
-	for i, arg := range args {
-		if i < len(p.reads) {
-			need.add(p.reads[i], p.onDevice(p.reads[i], arg.Shape()))
-		} else {
-			need.add(fmt.Sprint("input ", i-len(p.reads)), int64(arg.Shape().ByteSize()))
-		}
-	}
-	return need
+	return limit.check(d.bytes, 0, fmt.Sprintf("the step's tensors, most of them %q,", d.largest),
+		"particles, or more devices")
 }
 
 func gibibytes(bytes int64) string { return fmt.Sprintf("%.2g GiB", float64(bytes)/(1<<30)) }

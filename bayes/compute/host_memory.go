@@ -6,14 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	backends "github.com/gomlx/compute"
 )
 
 // hostMemory is what a computation on the processors can have: the machine's memory with its swap, or what its
 // container may take. Not known on systems without Linux's files. A variable for the tests.
-var hostMemory = sync.OnceValues(func() (limit memory, known bool) {
-	limit.host = true
+var hostMemory = sync.OnceValues(func() (limit room, known bool) {
+	limit.says = "the machine has %s"
 	info, err := os.Open("/proc/meminfo")
 	if err != nil {
 		return limit, false
@@ -37,11 +35,3 @@ var hostMemory = sync.OnceValues(func() (limit memory, known bool) {
 	}
 	return limit, limit.bytes > 0
 })
-
-// memoryOfHost is hostMemory for a backend that computes in it; not known for others.
-func memoryOfHost(backend backends.Backend) (limit memory, known bool) {
-	if backend.Name() == "xla" && !OnCPU(backend) {
-		return memory{}, false
-	}
-	return hostMemory()
-}

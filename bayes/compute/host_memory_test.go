@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -14,7 +15,7 @@ func TestTooLittleHostMemory(t *testing.T) {
 		t.Errorf("the machine has %v", limit)
 	}
 	before := hostMemory
-	hostMemory = func() (memory, bool) { return memory{bytes: 1 << 20, host: true}, true }
+	hostMemory = func() (room, bool) { return room{1 << 20, "the machine has %s"}, true }
 	t.Cleanup(func() { hostMemory = before })
 	engine, err := Open(GoBackend)
 	if err != nil {
@@ -38,17 +39,17 @@ func TestTooLittleHostMemory(t *testing.T) {
 		_, err = exec.Call([][]float32{{1}, {2}, {3}, {4}})
 		return err
 	}
-	need := demand{}
-	need.add("phi", 3<<20)
+	need, program := demand{}, &Program{engine: engine}
+	need.add(program, "phi", shapes.Make(Float32, 3<<18))
 	for _, c := range []struct {
 		name string
 		err  error
 		says []string // nil: it fits
 	}{
 		{"1 MiB of 1 MiB", over(4, 1<<18, 4), nil},
-		{"2 MiB of 1 MiB", over(4, 1<<19, 4), []string{"the machine has 0.00098 GiB", "a Chunk of at most 2 would fit"}},
-		{"a particle of 4 MiB", over(4, 1<<22, 1), []string{"1/4 of the rows would fit"}},
-		{"a state of 3 MiB", need.check(engine, 1), []string{`"phi"`, "use at most 1/3 of the particles"}},
+		{"2 MiB of 1 MiB", over(4, 1<<19, 4), []string{"the machine has 0.00098 GiB", "at most 1/2 of the particles"}},
+		{"a particle of 4 MiB", over(4, 1<<22, 1), []string{"1/4 of the particles of a Chunk, or of the rows"}},
+		{"a state of 3 MiB", need.check(program), []string{`"phi"`, "take at most 1/3 of the particles"}},
 	} {
 		if (c.err == nil) != (c.says == nil) || c.err != nil && !errors.Is(c.err, ErrOutOfMemory) {
 			t.Errorf("%s: %v", c.name, c.err)

@@ -16,12 +16,6 @@ func CanLoop(g *graph.Graph) bool {
 	return g.Backend().Name() == "xla" && g.CurrentFunc().IsMain() && len(shared(g)) == 5
 }
 
-// loopsKey is the key in the state of a graph that has a loop.
-type loopsKey struct{}
-
-// Loops says whether a graph has a loop so far. Within another loop there would be none: what loops is unrolled there.
-func Loops(g *graph.Graph) bool { return g.State(loopsKey{}) != nil }
-
 // OnCPU says whether a backend is XLA on the host's processors, where an iteration of a loop costs next to nothing, and
 // many small products take as long as a large one.
 func OnCPU(backend backends.Backend) bool {
@@ -35,32 +29,13 @@ func OnCPU(backend backends.Backend) bool {
 func Loop(
 	n int, outer, carried []*graph.Node, body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
 ) []*graph.Node {
-	return loop(func(i *graph.Node, _, _ []*graph.Node) *graph.Node {
+	return LoopWhile(func(i *graph.Node, _, _ []*graph.Node) *graph.Node {
 		return graph.LessThan(i, graph.Const(i.Graph(), int32(n)))
 	}, outer, carried, body)
 }
 
-// LoopUpTo is Loop with a number of iterations n that the graph computes, an int32 scalar.
-func LoopUpTo(
-	n *graph.Node, outer, carried []*graph.Node, body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
-) []*graph.Node {
-	outer = append([]*graph.Node{n}, outer...)
-	inner := func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node { return body(i, outer[1:], carried) }
-	more := func(i *graph.Node, outer, _ []*graph.Node) *graph.Node { return graph.LessThan(i, outer[0]) }
-	return loop(more, outer, carried, inner)
-}
-
-// LoopWhile is Loop that ends as soon as the first carried node, a bool scalar, is false.
+// LoopWhile is Loop that goes on while more is true, which is asked before each iteration.
 func LoopWhile(
-	n int, outer, carried []*graph.Node, body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
-) []*graph.Node {
-	return loop(func(i *graph.Node, _, carried []*graph.Node) *graph.Node {
-		return graph.And(graph.LessThan(i, graph.Const(i.Graph(), int32(n))), carried[0])
-	}, outer, carried, body)
-}
-
-// loop is Loop that goes on while more is true.
-func loop(
 	more func(i *graph.Node, outer, carried []*graph.Node) *graph.Node, outer, carried []*graph.Node,
 	body func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node,
 ) []*graph.Node {
@@ -68,7 +43,6 @@ func loop(
 	if !CanLoop(g) {
 		panic(fmt.Errorf("compute: no loop in a graph of backend %q", g.Backend().Name()))
 	}
-	g.AttachState(loopsKey{}, true)
 	start, count := graph.Const(g, int32(0)), len(outer)
 	state := append(append([]*graph.Node{start}, outer...), carried...)
 	parameters := func(g *graph.Graph) (i *graph.Node, outer, carried []*graph.Node) {

@@ -49,14 +49,15 @@ func TestLoop(t *testing.T) {
 }
 
 // The number of turns may be a number of the graph: none, some or all.
-func TestLoopUpTo(t *testing.T) {
+func TestLoopWhile(t *testing.T) {
 	xlaPlugin(t)
 	for _, n := range []int32{0, 2, 5} {
 		out := computetest.Run(t, computetest.Engines(t)[0], func(_ *Graph, a []*Node) []*Node {
 			turns := ConvertDType(Reshape(a[0]), dtypes.Int32)
-			carried := []*Node{ZerosLike(a[1])}
-			return compute.LoopUpTo(turns, a[1:], carried, func(i *Node, outer, carried []*Node) []*Node {
-				return []*Node{Add(carried[0], Mul(outer[0], ConvertDType(OnePlus(i), outer[0].DType())))}
+			outer, carried := []*Node{turns, a[1]}, []*Node{ZerosLike(a[1])}
+			more := func(i *Node, outer, _ []*Node) *Node { return LessThan(i, outer[0]) }
+			return compute.LoopWhile(more, outer, carried, func(i *Node, outer, carried []*Node) []*Node {
+				return []*Node{Add(carried[0], Mul(outer[1], ConvertDType(OnePlus(i), outer[1].DType())))}
 			})
 		}, []float64{float64(n)}, []float64{3, -1})
 		sum := float64(n * (n + 1) / 2)
@@ -68,20 +69,15 @@ func TestLoopBadInput(t *testing.T) {
 	g := NewGraph(computetest.Go(t).Backend(), "go")
 	defer g.Finalize()
 	same := func(_ *Node, _, carried []*Node) []*Node { return carried }
-	for _, loop := range []func(){
-		func() { compute.Loop(2, nil, []*Node{Const(g, 1.0)}, same) },
-		func() { compute.LoopUpTo(Const(g, int32(2)), nil, []*Node{Const(g, 1.0)}, same) },
-	} {
-		err := compute.Try(loop)
-		if err == nil || !strings.Contains(err.Error(), "no loop in a graph of backend") {
-			t.Errorf("on the Go backend: %v", err)
-		}
+	err := compute.Try(func() { compute.Loop(2, nil, []*Node{Const(g, 1.0)}, same) })
+	if err == nil || !strings.Contains(err.Error(), "no loop in a graph of backend") {
+		t.Errorf("on the Go backend: %v", err)
 	}
 	xlaPlugin(t)
 	x := NewGraph(computetest.Engines(t)[0].Backend(), "xla")
 	defer x.Finalize()
 	fewer := func(_ *Node, _, _ []*Node) []*Node { return nil }
-	err := compute.Try(func() { compute.Loop(2, nil, []*Node{Const(x, 1.0)}, fewer) })
+	err = compute.Try(func() { compute.Loop(2, nil, []*Node{Const(x, 1.0)}, fewer) })
 	if err == nil || !strings.Contains(err.Error(), "gives 0 nodes, carried are 1") {
 		t.Errorf("a body that gives too little: %v", err)
 	}

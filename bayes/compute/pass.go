@@ -14,7 +14,7 @@ type Pass struct {
 	None  []*graph.Node // the sums over an empty set of particles, where Merge begins
 	// Chunk computes a chunk's results per particle, rows [c, ...] of phi [c, D], and sums over its particles. It must use
 	// no other nodes than its arguments, where outer is Outer, since it may be the body of a loop. If the plan has parts
-	// (see Plan.InParts), it is called for each part, Span.Part: the results per particle are added up over the parts, and
+	// (see Plan.For), it is called for each part, Span.Part: the results per particle are added up over the parts, and
 	// the sums are merged.
 	Chunk func(s Span, phi *graph.Node, outer []*graph.Node) (rows, sums []*graph.Node)
 	Merge func(a, b []*graph.Node) []*graph.Node // merges the sums of two parts; nil if there are no sums
@@ -50,7 +50,7 @@ const fewChunks = 4
 // otherwise they are unrolled. On an accelerator whose memory is known, chunks that the user has not set are larger, up
 // to an eighth of what is free. It panics with an error if a chunk is known not to fit the device's memory.
 func (p Plan) Over(phi *graph.Node, pass Pass) (rows, sums []*graph.Node) {
-	p = p.InParts(phi.Graph()).on(phi.Graph())
+	p = p.For(phi).on(phi.Graph())
 	p.checkMemory(phi.Graph())
 	together := max(p.Concurrent, 1)
 	turn := together * p.Chunk // particles of a turn of the loop

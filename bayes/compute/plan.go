@@ -12,8 +12,10 @@ type Plan struct {
 	Chunk      int   // particles per chunk; the last may be smaller
 	Bytes      int64 // estimated activations of one chunk, on one device
 	Concurrent int   // how many chunks may be evaluated at a time; 0 means 1
-	Devices    int   // number of devices that share each chunk; 0 means 1
-	Parts      int   // parts of the rows, of which a chunk evaluates one after another; 0 means 1. Bytes are those of one
+	// Devices that share each chunk equally; 0 means 1. With several there must be one chunk: of smaller ones, of
+	// consecutive particles, each would be on one device and leave the others idle.
+	Devices int
+	Parts   int // parts of the rows, of which a chunk evaluates one after another; 0 means 1. Bytes are those of one
 
 	chosen bool // Chunk was not set by the user
 }
@@ -45,15 +47,23 @@ func NewPlan(particles int, bytesPerParticle int64, chunk int) Plan {
 // 1.4 to 1.8 times as long on an H200, and HMC with 1000 chains on 927 rows 1.8 times.
 const acceleratorShare = 8
 
+// acceleratorBudget is what a chunk's activations may take on a graph's device; not known of processors.
+func acceleratorBudget(g *graph.Graph) (bytes int64, known bool) {
+	limit, held, known := roomOf(g, 1)
+	if !known || engineOf(g.Backend()).OnCPU() {
+		return 0, false
+	}
+	return max((limit.bytes-held)/acceleratorShare, chunkBudget), true
+}
+
 // on is the plan on the device of a graph. On an accelerator whose memory is known, chunks that the user has not set
 // are as large as its memory allows, and one is evaluated at a time.
 func (p Plan) on(g *graph.Graph) Plan {
-	limit, held, known := memoryOf(g, 1)
+	budget, known := acceleratorBudget(g)
 	if !known || !p.chosen || p.Devices > 1 {
 		return p
 	}
 	bytesPerParticle := p.Bytes / int64(p.Chunk)
-	budget := max((limit.bytes-held)/acceleratorShare, chunkBudget)
 	chunks := int(max((int64(p.Particles)*bytesPerParticle+budget-1)/budget, 1))
 	p.Chunk, p.Concurrent = equalChunks(p.Particles, min(chunks, p.Particles), 1), 1
 	p.Bytes = bytesPerParticle * int64(p.Chunk)
@@ -91,7 +101,7 @@ const (
 )
 
 // NewParallelPlan is a plan for particles that multiply large matrices of their own: as many chunks at a time as
-// Threads, at most 8. density.NewPlan chooses between it, NewPlan and NewSharedPlan.
+// Threads, at most 8. density.NewPlan chooses between it and NewPlan.
 func NewParallelPlan(particles int, bytesPerParticle int64) Plan {
 	concurrent := min(Threads(), maxConcurrent, particles)
 	total := int64(particles) * bytesPerParticle
@@ -107,44 +117,24 @@ func NewParallelPlan(particles int, bytesPerParticle int64) Plan {
 	return plan
 }
 
-// NewSharedPlan is a plan for particles that several devices share equally: one chunk, in which each device evaluates
-// its own part. Smaller chunks of consecutive particles would be on one device and leave the others idle; so more
-// devices, not chunks, reduce the memory that each needs.
-func NewSharedPlan(particles, devices int, bytesPerParticle int64) Plan {
-	return Plan{Particles: particles, Chunk: particles, Bytes: int64(particles/devices) * bytesPerParticle,
-		Devices: devices}
-}
-
-// For is the same plan for another number of particles, such as all particles of a sampler if the plan was made for
-// those that move. The chunk size stays the same, or is the number of particles if that is smaller.
-func (p Plan) For(particles int) Plan {
-	if particles == p.Particles {
-		return p
+// For is the plan for all particles phi, [J, D], of a graph, such as all of a sampler where it was made for those that
+// move: in chunks of the same size, or of as many particles as there are, and with the parts of the rows that the graph
+// evaluates. On an accelerator whose memory is known these are as few as its memory allows. On GoMLX's Go backend, which
+// cannot cut tensors at a place that the graph computes, there is one.
+func (p Plan) For(phi *graph.Node) Plan {
+	particles, parts := phi.Shape().Dim(0), max(p.Parts, 1)
+	bytesPerParticle := p.Bytes * int64(parts) / int64(max(p.Chunk, 1))
+	if p.Chunk = min(p.Chunk, particles); p.Devices > 1 {
+		p.Chunk = particles
 	}
-	chunk := min(p.Chunk, particles)
-	if p.Devices > 1 {
-		chunk = particles // see NewSharedPlan
+	p.Particles = particles
+	if budget, known := acceleratorBudget(phi.Graph()); known {
+		parts = max(min(parts, int((bytesPerParticle+budget-1)/budget)), 1)
 	}
-	p.Bytes = p.Bytes / int64(max(p.Chunk, 1)) * int64(chunk)
-	p.Particles, p.Chunk = particles, chunk
-	return p
-}
-
-// InParts is the plan with the parts of the rows that a graph evaluates. On an accelerator whose memory is known these
-// are as few as its memory allows. On GoMLX's Go backend, which cannot cut tensors at a place that the graph computes,
-// there is one.
-func (p Plan) InParts(g *graph.Graph) Plan {
-	whole := p.Bytes * int64(max(p.Parts, 1))
-	parts := max(p.Parts, 1)
-	if limit, held, known := memoryOf(g, 1); known {
-		budget := max((limit.bytes-held)/acceleratorShare, chunkBudget)
-		parts = min(parts, int((whole/int64(p.Chunk)+budget-1)/budget))
-	}
-	if g.Backend().Name() != "xla" {
+	if phi.Graph().Backend().Name() != "xla" {
 		parts = 1
 	}
-	p.Parts = max(parts, 1)
-	p.Bytes = whole / int64(p.Parts)
+	p.Parts, p.Bytes = parts, bytesPerParticle*int64(p.Chunk)/int64(parts)
 	return p
 }
 

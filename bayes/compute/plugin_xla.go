@@ -23,7 +23,7 @@ import (
 )
 
 // withoutXLA is empty in a build with XLA.
-func withoutXLA() string { return "" }
+const withoutXLA = ""
 
 // openXLA opens a plugin by what follows "xla:" in a configuration, less its devices. A CPU is one device unless
 // devices says otherwise; XLA's own default is four, whose threads would compete for few processors. go-xla also logs
@@ -41,16 +41,12 @@ func openXLA(argument string, devices int) (backend backends.Backend, err error)
 	options := pjrt.NamedValuesMap{}
 	if isCPU(argument) {
 		options["cpu_device_count"] = int64(max(1, devices))
-		if err := fullVectors(cpu.X86.HasAVX512F); err != nil {
-			return nil, err
-		}
+		fullVectors(cpu.X86.HasAVX512F)
 		prepareCPU(argument)
 	}
 	if path, _, _ := strings.Cut(argument, ","); accelerator.IsCUDA(path) {
 		_ = plugin.Async(path) // if it cannot, the host waits in three places where one would do
-		if argument, err = prepareCUDA(argument); err != nil {
-			return nil, err
-		}
+		argument = prepareCUDA(argument)
 	}
 	return xla.NewWithOptions(argument, options)
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	backends "github.com/gomlx/compute"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -29,7 +28,6 @@ type Program struct {
 	updates []string
 	exec    *graph.Exec
 	layout  *layout // of the states that it is compiled for
-	called  bool    // layout is set
 	started bool    // a first call has compiled it
 	apart   bool    // it runs on another engine than the states that it fills
 }
@@ -39,15 +37,24 @@ type Program struct {
 func NewProgram(engine *Engine, name string, reads, updates []string, step Step) (*Program, error) {
 	p := &Program{engine: engine, name: name, reads: reads, updates: updates}
 	exec, err := graph.NewExec(engine.backend, func(args []*graph.Node) []*graph.Node {
-		state := Nodes{}
-		for i, r := range reads {
-			state[r] = args[i]
+		state, need := Nodes{}, demand{}
+		for i, arg := range args {
+			of := fmt.Sprint("input ", i-len(reads))
+			if i < len(reads) {
+				of = reads[i]
+				state[of] = arg
+			}
+			need.add(p, of, arg.Shape())
 		}
-		need := p.demand(args)
 		if len(args) > 0 {
 			args[0].Graph().AttachState(heldKey{}, need.bytes)
 		}
-		next, record := build(step, state, args[len(reads):])
+		var next Nodes
+		var record *graph.Node
+		// After a panic with another value than an error GoMLX would wait for the graph forever when the program is closed.
+		if err := Try(func() { next, record = step(state, args[len(reads):]) }); err != nil {
+			panic(err)
+		}
 		outputs := make([]*graph.Node, 0, len(updates)+1)
 		for _, u := range updates {
 			node, ok := next[u]
@@ -55,12 +62,12 @@ func NewProgram(engine *Engine, name string, reads, updates []string, step Step)
 				panic(fmt.Errorf("program %q: the step does not give %q, which it is to update", name, u))
 			}
 			outputs = append(outputs, node)
-			need.add(u, p.onDevice(u, node.Shape()))
+			need.add(p, u, node.Shape())
 		}
 		if len(next) != len(updates) {
 			panic(fmt.Errorf("program %q: the step gives %d entries, declared are %q", name, len(next), updates))
 		}
-		if err := need.check(engine, p.layout.devices()); err != nil {
+		if err := need.check(p); err != nil {
 			panic(err)
 		}
 		return append(outputs, graph.ConvertDType(record, Float64))
@@ -95,38 +102,6 @@ func NewInitial(engine *Engine, name string, numbers int, updates []string, step
 	return p, err
 }
 
-// Prepare compiles the program in the background for the state's current shapes and such inputs; the first Run waits
-// until it is compiled. Several programs are compiled concurrently. If the state lacks an entry that the program reads,
-// or with several devices, it does nothing. Its errors appear at Run.
-func (p *Program) Prepare(state *State, inputs ...any) {
-	if p.apart || state.layout != nil {
-		return
-	}
-	var all []shapes.Shape
-	for _, r := range p.reads {
-		t := state.tensors[r]
-		if t == nil {
-			return
-		}
-		all = append(all, t.Shape())
-	}
-	for _, input := range inputs {
-		if t, ok := input.(*tensors.Tensor); ok {
-			all = append(all, t.Shape())
-			continue
-		}
-		shape, err := shapes.FromAnyValue(input)
-		if err != nil {
-			return
-		}
-		all = append(all, shape)
-	}
-	go func() {
-		defer func() { _ = recover() }() // Run repeats it
-		_, _ = p.exec.Compile(all...)    // likewise
-	}()
-}
-
 // runApart makes the step on the program's own engine and copies the results into the state.
 func (p *Program) runApart(state *State, inputs []any) (record []float64, err error) {
 	own := NewState(p.engine)
@@ -142,20 +117,6 @@ func (p *Program) runApart(state *State, inputs []any) (record []float64, err er
 		state.Set(name, t)
 	}
 	return record, nil
-}
-
-// build calls step, and turns a panic with another value into one with an error: after another value GoMLX would wait
-// for the graph forever when the program is closed.
-func build(step Step, state Nodes, inputs []*graph.Node) (next Nodes, record *graph.Node) {
-	defer func() {
-		if p := recover(); p != nil {
-			if err, ok := p.(error); ok {
-				panic(err)
-			}
-			panic(fmt.Errorf("%v", p))
-		}
-	}()
-	return step(state, inputs)
 }
 
 // Run makes one step and returns its record. Inputs are tensors or Go values of fixed shape. If it fails, entries that
@@ -183,21 +144,13 @@ func (p *Program) run(state *State, inputs []any) (record []float64, err error) 
 			return nil, fmt.Errorf("program %q: input %d is nil: give a tensor or a Go value", p.name, i)
 		}
 	}
-	if !p.called {
-		p.called = true
-		if state.layout != nil { // else Prepare may be reading it
-			p.layout = state.layout
-			p.layout.configure(p.exec, p.reads, p.updates)
-		}
+	if !p.started {
+		p.layout = state.layout
+		p.layout.configure(p.exec, p.reads, p.updates)
 	}
 	if !p.layout.same(state.layout) {
 		return nil, fmt.Errorf("program %q: its first state was shared by %d devices, this one by %d, or in another way: "+
 			"make another program", p.name, p.layout.devices(), state.layout.devices())
-	}
-	if !p.started {
-		if err := p.checkMemory(state, inputs); err != nil {
-			return nil, fmt.Errorf("program %q: %w", p.name, err)
-		}
 	}
 	devices := p.layout.devices()
 	args := make([]any, 0, devices*(len(p.reads)+len(inputs)))
@@ -291,41 +244,15 @@ func Floats(dtype DType, values []float64, dims ...int) *tensors.Tensor {
 
 // Float64s copies a float32 or float64 tensor to the host; other types are an error.
 func Float64s(t *tensors.Tensor) ([]float64, error) {
-	return columns(t, 0, t.Size(), t.Size())
-}
-
-// Columns copies the columns first to first+count-1 of a float32 or float64 tensor, [..., width], to the host: [rows,
-// count], with one row for each row of the tensor. It is an error if there are no such columns, or if the tensor has
-// another type. It needs memory for these columns only; Float64s would copy all.
-func Columns(t *tensors.Tensor, first, count int) ([]float64, error) {
-	shape := t.Shape()
-	if shape.Rank() == 0 {
-		return nil, fmt.Errorf("compute: a tensor of shape %s has no columns: take Float64s", shape)
-	}
-	if first < 0 || count < 0 || first+count > shape.Dim(-1) {
-		return nil, fmt.Errorf("compute: %d columns from %d on, of a tensor of shape %s: they must be among the columns "+
-			"that it has, %d", count, first, shape, shape.Dim(-1))
-	}
-	return columns(t, first, count, shape.Dim(-1))
-}
-
-// columns returns the Columns of a tensor as rows of the given width.
-func columns(t *tensors.Tensor, first, count, width int) ([]float64, error) {
-	rows := t.Size() / max(width, 1)
-	out := make([]float64, rows*count)
+	out := make([]float64, t.Size())
 	var wrong error
 	err := t.ConstFlatData(func(flat any) {
 		switch flat := flat.(type) {
 		case []float64:
-			for i := range rows {
-				copy(out[i*count:][:count], flat[i*width+first:])
-			}
+			copy(out, flat)
 		case []float32:
-			for i := range rows {
-				to := out[i*count:][:count]
-				for k, v := range flat[i*width+first:][:count] {
-					to[k] = float64(v)
-				}
+			for i, v := range flat {
+				out[i] = float64(v)
 			}
 		default:
 			wrong = fmt.Errorf("compute: a tensor of %s where float32 or float64 was expected", t.DType())

@@ -2,7 +2,6 @@ package compute_test
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -218,16 +217,6 @@ func TestFloats(t *testing.T) {
 	}
 	_, err := compute.Float64s(tensors.FromFlatDataAndDimensions([]int32{1}, 1))
 	computetest.WantError(t, "Float64s of an int32", err, "Int32")
-	for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
-		x := compute.Floats(dtype, []float64{1, 2, 3, 4, 5, 6}, 2, 3)
-		if v, err := compute.Columns(x, 1, 2); err != nil || !slices.Equal(v, []float64{2, 3, 5, 6}) {
-			t.Errorf("columns 1 and 2 of %s: %v, %v", dtype, v, err)
-		}
-		for _, of := range [][2]int{{2, 2}, {-1, 1}, {0, -1}, {3, 1}} {
-			_, err := compute.Columns(x, of[0], of[1])
-			computetest.WantError(t, fmt.Sprint("columns", of), err, "columns that it has, 3")
-		}
-	}
 }
 
 // Chunks are as many as make up the particles, keep to the budget, and say so; unrolled there are no more than a graph
@@ -356,44 +345,5 @@ func TestInitial(t *testing.T) {
 		for name, tolerance := range map[string]float64{"u": 0, "z": 1e-14} {
 			computetest.Near(t, name, got[0][name], got[1][name], tolerance)
 		}
-	}
-}
-
-// A program that was prepared gives what it gives without, for other shapes too, and can be closed while it is being
-// compiled; what cannot be prepared does no harm.
-func TestPrepare(t *testing.T) {
-	for _, engine := range computetest.Engines(t) {
-		program := func() *compute.Program {
-			p := computetest.Must(compute.NewProgram(engine, "sum", []string{"x"}, []string{"x"},
-				func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-					if s["x"].Shape().Dim(0) == 3 {
-						panic("three is a fault")
-					}
-					x := Mul(s["x"], inputs[0])
-					return compute.Nodes{"x": x}, Reshape(ReduceAllSum(x), 1)
-				}))
-			t.Cleanup(p.Close)
-			return p
-		}
-		state := compute.NewState(engine)
-		defer state.Close()
-		p := program()
-		p.Prepare(state, 2.0) // nothing is there yet
-		for _, numbers := range [][]float64{{1, 2}, {1, 2, 3}, {1, 2, 3, 4}} {
-			state.Set("x", compute.Floats(compute.Float64, numbers, len(numbers)))
-			p.Prepare(state, 2.0)
-			if len(numbers) == 4 {
-				p = program() // without
-			}
-			record, err := p.Run(state, 2.0)
-			want := float64(len(numbers) * (len(numbers) + 1))
-			if fault := len(numbers) == 3; fault != (err != nil) || !fault && record[0] != want {
-				t.Errorf("%s, %d numbers: %v, %v, want %v", engine.Name(), len(numbers), record, err, want)
-			}
-		}
-		state.Set("x", compute.Floats(compute.Float64, []float64{1}, 1))
-		p = program()
-		p.Prepare(state, 2.0)
-		p.Close()
 	}
 }

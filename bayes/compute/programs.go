@@ -22,19 +22,15 @@ const mostKept = 32
 // A key names everything that the value depends on, as KeyOf writes it.
 func Keep[V interface{ Close() }](e *Engine, key string, make func() (V, error)) (value V, release func(), err error) {
 	k := &e.kept
-	if key == "" {
-		k.made.Add(1)
-		if value, err = make(); err != nil {
-			return value, nil, err
-		}
-		return value, value.Close, nil
-	}
 	if found, ok := k.take(key); ok {
 		return found.(V), func() { k.put(key, found.(V)) }, nil
 	}
 	k.made.Add(1)
 	if value, err = make(); err != nil {
 		return value, nil, err
+	}
+	if key == "" {
+		return value, value.Close, nil
 	}
 	return value, func() { k.put(key, value) }, nil
 }
@@ -80,16 +76,6 @@ func (k *keptValues) put(key string, value interface{ Close() }) {
 // Compiled is the number of times that Keep has made a value on this engine, whether it was kept or not.
 func (e *Engine) Compiled() int { return int(e.kept.made.Load()) }
 
-// close closes all that is kept.
-func (k *keptValues) close() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, v := range k.free {
-		v.value.Close()
-	}
-	k.free = nil
-}
-
 // KeyOf writes values as a key for Keep: their types and all that they hold, behind pointers and in unexported fields
 // too. It is "" if one holds a function or a channel, which shows neither its code nor what it captures, so that
 // nothing compiled for it can be told from what another one needs.
@@ -118,9 +104,8 @@ func (w *keyWriter) write(v reflect.Value, depth int) {
 		w.text.WriteString("nil")
 		return
 	}
-	if inner, ok := reflectValue(v); ok { // a field that is not exported, as its struct's owner passes it
-		w.write(inner, depth)
-		return
+	if v.Type() == reflect.TypeFor[reflect.Value]() { // a field that is not exported, as its struct's owner passes it
+		v = v.Interface().(reflect.Value)
 	}
 	if depth > deepest {
 		w.known = false
@@ -175,15 +160,6 @@ func (w *keyWriter) write(v reflect.Value, depth int) {
 	default: // booleans, integers, complex numbers
 		fmt.Fprintf(&w.text, "%s %v", name(v.Type()), v)
 	}
-}
-
-// reflectValue is the value that a reflect.Value stands for.
-func reflectValue(v reflect.Value) (inner reflect.Value, ok bool) {
-	if v.Type() != reflect.TypeFor[reflect.Value]() || !v.CanInterface() {
-		return inner, false
-	}
-	inner, ok = v.Interface().(reflect.Value)
-	return inner, ok
 }
 
 // name is a type's name with its whole path: two packages may have the same last part.

@@ -3,7 +3,6 @@ package compute
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -95,13 +94,6 @@ func (s *State) Names() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// NamesWithout lists the tensors whose names begin with none of the prefixes, sorted.
-func (s *State) NamesWithout(prefixes ...string) []string {
-	return slices.DeleteFunc(s.Names(), func(name string) bool {
-		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-	})
 }
 
 // Close frees the tensors.

@@ -107,7 +107,8 @@ func NewPlan(
 	}
 	bytes := int64(copies*bound.SuffixWidth()*work.Rows) * int64(dtype.Size())
 	if work.Devices > 1 {
-		return compute.NewSharedPlan(work.Particles, work.Devices, bytes)
+		return compute.Plan{Particles: work.Particles, Chunk: work.Particles, Devices: work.Devices,
+			Bytes: int64(work.Particles/work.Devices) * bytes}
 	}
 	parts := partsOf(bytes, work.Rows)
 	if parts > 1 {

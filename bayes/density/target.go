@@ -132,7 +132,7 @@ func (l Likelihood) begin(phi, psi *Node, batch Batch, cut bool) *evaluation {
 	if !cut {
 		l.Plan.Bytes, l.Plan.Parts = l.Plan.Bytes*int64(max(l.Plan.Parts, 1)), 1
 	}
-	l.Plan = l.Plan.For(phi.Shape().Dim(0)).InParts(phi.Graph())
+	l.Plan = l.Plan.For(phi)
 	e := &evaluation{Likelihood: l, batch: batch, phi: phi}
 	e.prefix = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
 	e.common = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return !s.InPrefix && !s.Stochastic })

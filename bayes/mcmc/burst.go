@@ -79,11 +79,10 @@ func (m *moves) inBursts(engine *compute.Engine, s run.Settings) bool {
 // movesInCall returns the number of moves whose work adds up to burstWork.
 func (m *moves) movesInCall() int { return burstWork / max(m.carrier.work, 1) }
 
-// looped evaluates body in a loop, as compute.Loop or compute.LoopWhile: it maps the nodes to the next values of those
-// that are carried, and is given the inputs.
+// looped evaluates body in a loop, as compute.LoopWhile: it maps the nodes to the next values of those that are carried,
+// and is given the inputs.
 func looped(
-	loop func(n int, outer, carried []*Node, body func(i *Node, outer, carried []*Node) []*Node) []*Node,
-	n int, inputs []*Node, nodes compute.Nodes, carried []string,
+	more func(i *Node, outer, carried []*Node) *Node, inputs []*Node, nodes compute.Nodes, carried []string,
 	body func(i *Node, inputs []*Node, nodes compute.Nodes) compute.Nodes,
 ) compute.Nodes {
 	var fixed []string
@@ -105,7 +104,7 @@ func looped(
 		return to
 	}
 	outer := slices.Concat(inputs, list(fixed, nodes))
-	after := loop(n, outer, list(carried, nodes), func(i *Node, outer, now []*Node) []*Node {
+	after := compute.LoopWhile(more, outer, list(carried, nodes), func(i *Node, outer, now []*Node) []*Node {
 		within := add(add(compute.Nodes{}, fixed, outer[len(inputs):]), carried, now)
 		return list(carried, body(i, outer[:len(inputs)], within))
 	})
@@ -127,7 +126,8 @@ func (m *moves) burstStep(moves int) compute.Step {
 		g := inputs[0].Graph()
 		nodes[records] = Zeros(g, shapes.Make(m.dtype, moves, m.recorded()))
 		nodes[burstPhi] = Zeros(g, shapes.Make(m.dtype, moves, m.chains, m.problem.Dim))
-		after := looped(compute.Loop, moves, inputs, nodes, append(m.carrier.Names(), records, burstPhi),
+		more := func(i *Node, _, _ []*Node) *Node { return LessThan(i, Const(i.Graph(), int32(moves))) }
+		after := looped(more, inputs, nodes, append(m.carrier.Names(), records, burstPhi),
 			func(i *Node, inputs []*Node, at compute.Nodes) compute.Nodes {
 				var own []*Node
 				for _, x := range inputs[3:] {
@@ -158,7 +158,10 @@ func (m *moves) lockStepped(most int) compute.Step {
 		g := inputs[0].Graph()
 		nodes[goesOn], nodes[moving] = anyOf(inputs[3]), inputs[3]
 		nodes[made], nodes[last] = Const(g, int32(0)), Zeros(g, shapes.Make(m.dtype, m.recorded()))
-		after := looped(compute.LoopWhile, most, inputs[:3], nodes,
+		more := func(i *Node, _, carried []*Node) *Node {
+			return And(LessThan(i, Const(i.Graph(), int32(most))), carried[0])
+		}
+		after := looped(more, inputs[:3], nodes,
 			append([]string{goesOn, moving, made, last}, m.carrier.Names()...),
 			func(i *Node, inputs []*Node, now compute.Nodes) compute.Nodes {
 				next, record := m.move(now, streamOf(inputs[0], inputs[1], i), inputs[2], nil, now[moving])

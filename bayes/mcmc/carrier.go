@@ -65,8 +65,9 @@ func NewCarrier(
 		c.probe(Parameter(g, phiName, phi), moving)
 		for _, node := range g.Nodes() {
 			c.work += workOf(node)
+			// Within another loop there would be none: what loops is unrolled there.
+			c.loops = c.loops || node.Type() == NodeTypeWhile
 		}
-		c.loops = compute.Loops(g)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("mcmc: building a move of %T: %w", kernel, err)

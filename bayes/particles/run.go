@@ -240,7 +240,6 @@ func (r *training) first() (state *compute.State, err error) {
 	if err := run.BeginBest(state, r.core.kept()); err != nil {
 		return state, fmt.Errorf("particles: initial particles: %w", err)
 	}
-	r.validation.Prepare(state) // beside the first step, which compiles too
 	return state, nil
 }
 

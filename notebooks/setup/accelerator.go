@@ -94,7 +94,7 @@ func (s *Setup) fillExtra(ctx context.Context, env, dir, kind string) error {
 	p := newProgress(s.Out, 1)
 	defer p.fail()
 	p.begin(a.what)
-	list := filepath.Join(dir, "requirements.txt") // with which package accelerator compares the wheels
+	list := filepath.Join(dir, "requirements.txt")
 	if err := os.WriteFile(list, []byte(a.requirements), 0o644); err != nil {
 		return Explain(err)
 	}

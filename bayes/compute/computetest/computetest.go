@@ -11,7 +11,6 @@
 package computetest
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -219,10 +218,9 @@ func CPU(t testing.TB) *compute.Engine {
 	engine := Engines(t)[0]
 	if !engine.OnCPU() {
 		var err error
-		if engine, err = compute.Open("xla:cpu"); errors.Is(err, compute.ErrNoPlugin) {
+		if engine, err = compute.Open("xla:cpu"); err != nil {
+			t.Log(err)
 			return nil
-		} else if err != nil {
-			t.Fatal(err)
 		}
 	}
 	if !engine.IsXLA() {

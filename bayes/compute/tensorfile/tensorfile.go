@@ -21,7 +21,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -93,35 +92,10 @@ func Write(path string, f File) error {
 	file := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
 	file = append(append(file, text...), data...)
 	file = withDigest(file, noDigest, digestOf(file))
-	sweep(path)
 	if err := renameio.WriteFile(path, file, 0o644, renameio.WithTempDir(filepath.Dir(path))); err != nil {
 		return fmt.Errorf("tensorfile: writing %s (is the folder there, writable, and the disk not full?): %w", path, err)
 	}
 	return nil
-}
-
-// staleAfter is the age of a temporary file, since its last change, from which its write counts as killed. It is long,
-// since clocks of file servers differ.
-const staleAfter = time.Hour
-
-// sweep removes the temporary files that killed writes of the same path have left: path's name with a dot before it and
-// digits behind. Those of other writers that are at work are young. What cannot be removed stays: it is no reason not
-// to write.
-func sweep(path string) {
-	folder, name := filepath.Dir(path), filepath.Base(path)
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		digits, ours := strings.CutPrefix(e.Name(), "."+name)
-		if !ours || digits == "" || strings.Trim(digits, "0123456789") != "" || !e.Type().IsRegular() {
-			continue
-		}
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > staleAfter {
-			_ = os.Remove(filepath.Join(folder, e.Name()))
-		}
-	}
 }
 
 // noDigest stands in the place of the digest while the digest is taken.
@@ -179,31 +153,15 @@ func parse(raw []byte) (File, error) {
 	}
 	delete(f.Metadata, digestKey)
 	delete(fields, metadataKey)
-	entries := map[string]entry{}
 	for name, field := range fields {
 		var e entry
-		if err := json.Unmarshal(field, &e); err != nil {
-			return File{}, fmt.Errorf("tensor %q: %w", name, err)
+		err := json.Unmarshal(field, &e)
+		if err == nil {
+			f.Tensors[name], err = tensorOf(e, data)
 		}
-		entries[name] = e
-	}
-	end := int64(0) // tensors lie one behind the other, without a gap
-	for _, name := range slices.SortedFunc(maps.Keys(entries), func(a, b string) int {
-		x, y := entries[a].Offsets, entries[b].Offsets
-		return slices.Compare(x[:], y[:])
-	}) {
-		e := entries[name]
-		if e.Offsets[0] != end {
-			return File{}, fmt.Errorf("tensor %q begins at byte %d, but the one before it ends at %d", name, e.Offsets[0], end)
-		}
-		t, err := tensorOf(e, data)
 		if err != nil {
 			return File{}, fmt.Errorf("tensor %q: %w", name, err)
 		}
-		f.Tensors[name], end = t, e.Offsets[1]
-	}
-	if end != int64(len(data)) {
-		return File{}, fmt.Errorf("its tensors need %d bytes, but it has %d", end, len(data))
 	}
 	return f, nil
 }
@@ -217,8 +175,12 @@ func tensorOf(e entry, data []byte) (*tensors.Tensor, error) {
 		if from < 0 || from > to || to > int64(len(data)) {
 			return nil, fmt.Errorf("bytes %d to %d of %d", from, to, len(data))
 		}
-		if size, ok := sizeOf(e.Shape, int64(dtype.Size()), to-from); !ok {
-			return nil, fmt.Errorf("bytes %d to %d do not hold a %s of shape %v (%d bytes)", from, to, code, e.Shape, size)
+		size := float64(dtype.Size()) // an int64 could overflow
+		for _, d := range e.Shape {
+			size *= float64(d)
+		}
+		if size != float64(to-from) || len(e.Shape) > 0 && slices.Min(e.Shape) < 0 {
+			return nil, fmt.Errorf("bytes %d to %d do not hold a %s of shape %v", from, to, code, e.Shape)
 		}
 		t := tensors.FromShape(shapes.Make(dtype, e.Shape...))
 		if err := t.MutableBytes(func(raw []byte) { copy(raw, data[from:to]) }); err != nil {
@@ -227,20 +189,4 @@ func tensorOf(e entry, data []byte) (*tensors.Tensor, error) {
 		return t, nil
 	}
 	return nil, fmt.Errorf("unknown type %q", e.DType)
-}
-
-// sizeOf is the bytes of a tensor, and whether they are as many as there are. It stops at the first product beyond
-// those, before it overflows.
-func sizeOf(shape []int, element, have int64) (size int64, ok bool) {
-	if slices.Contains(shape, 0) {
-		return 0, have == 0 && slices.Min(shape) == 0
-	}
-	size = element
-	for _, d := range shape {
-		if d < 0 || int64(d) > have/size {
-			return size, false
-		}
-		size *= int64(d)
-	}
-	return size, size == have
 }

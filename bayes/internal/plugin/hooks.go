@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"unsafe"
@@ -32,8 +31,7 @@ type hook struct {
 var (
 	hooksMu sync.RWMutex
 	hooks   []hook
-	hooked  = map[string]*C.api{} // by the file's own path
-	names   = map[string]bool{}   // that go-xla knows
+	hooked  = map[string]bool{} // plugins, by their paths
 )
 
 // OnHost has the plugin at path, of this machine's processors, compile small programs for one processor. With a store
@@ -52,22 +50,17 @@ func Async(path string) error { return register(path, hook{}) }
 func register(path string, h hook) error {
 	hooksMu.Lock()
 	defer hooksMu.Unlock()
-	if names[path] {
+	if hooked[path] {
 		return nil
 	}
-	file, err := filepath.EvalSymlinks(path)
+	api, err := install(path, h)
+	if err == nil {
+		err = pjrt.RegisterPreloadedPlugin(path, uintptr(unsafe.Pointer(api)))
+	}
 	if err != nil {
-		return fmt.Errorf("plugin: %w", err)
-	}
-	if hooked[file] == nil {
-		if hooked[file], err = install(file, h); err != nil {
-			return fmt.Errorf("plugin: %s: %w", path, err)
-		}
-	}
-	if err := pjrt.RegisterPreloadedPlugin(path, uintptr(unsafe.Pointer(hooked[file]))); err != nil {
 		return fmt.Errorf("plugin: %s: %w", path, err)
 	}
-	names[path] = true
+	hooked[path] = true
 	return nil
 }
 

@@ -33,10 +33,8 @@ type Store struct {
 	Folder string
 	Limit  int64 // bytes
 
-	mu      sync.Mutex
-	checked bool // the folder was looked at
-	usable  bool
-	unseen  int64 // bytes put since the folder was last looked through
+	looked, trimmed sync.Once
+	usable          bool // nobody else can put machine code into the folder
 }
 
 var loaded, compiled atomic.Int64
@@ -92,20 +90,17 @@ func (s *Store) file(key string) string { return filepath.Join(s.Folder, key+suf
 
 // ready makes the folder if need be, and says whether nobody else can put machine code into it.
 func (s *Store) ready() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.checked {
-		s.checked = true
+	s.looked.Do(func() {
 		if err := os.MkdirAll(s.Folder, 0o700); err != nil {
-			return false
+			return
 		}
 		info, err := os.Stat(s.Folder)
 		if err != nil || info.Mode().Perm()&0o022 != 0 {
-			return false
+			return
 		}
 		owner, ok := info.Sys().(*syscall.Stat_t)
 		s.usable = ok && int(owner.Uid) == os.Geteuid()
-	}
+	})
 	return s.usable
 }
 
@@ -133,33 +128,22 @@ func (s *Store) get(key string) (kept []byte, ok bool) {
 	return kept, true
 }
 
-// put keeps an executable.
+// put keeps an executable. The first time it looks through the folder too.
 func (s *Store) put(key string, executable []byte) {
-	if !s.ready() || int64(len(executable)) > s.Limit/4 {
+	if !s.ready() {
 		return
 	}
+	s.trimmed.Do(s.trim)
 	sum := sha256.Sum256(executable)
 	raw := slices.Concat([]byte(magic), sum[:], executable)
-	if renameio.WriteFile(s.file(key), raw, 0o600, renameio.WithTempDir(s.Folder)) != nil {
-		return
-	}
-	s.mu.Lock()
-	s.unseen += int64(len(raw))
-	look := s.unseen > s.Limit/32 // a full look takes longer than a write
-	if look {
-		s.unseen = 0
-	}
-	s.mu.Unlock()
-	if look {
-		s.trim()
-	}
+	_ = renameio.WriteFile(s.file(key), raw, 0o600, renameio.WithTempDir(s.Folder)) // else it is compiled again
 }
 
 // drop removes what is kept under a key.
 func (s *Store) drop(key string) { _ = os.Remove(s.file(key)) }
 
 // trim removes what was not used for longest until three quarters of the limit are left, if there is more than the
-// limit, and temporary files of writes that were killed.
+// limit.
 func (s *Store) trim() {
 	entries, err := os.ReadDir(s.Folder)
 	if err != nil {
@@ -168,15 +152,7 @@ func (s *Store) trim() {
 	var kept []os.FileInfo
 	total := int64(0)
 	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		if !strings.HasSuffix(e.Name(), suffix) && strings.HasPrefix(e.Name(), ".") &&
-			time.Since(info.ModTime()) > time.Hour {
-			_ = os.Remove(filepath.Join(s.Folder, e.Name()))
-		}
-		if strings.HasSuffix(e.Name(), suffix) {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			kept, total = append(kept, info), total+info.Size()
 		}
 	}

@@ -1,5 +1,0 @@
-//go:build !cgo
-
-package compute
-
-const withCgo = false
