@@ -3,11 +3,8 @@ package cluster
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
-
-	"gobnn/bayes/compute/computetest"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -104,19 +101,5 @@ func TestFirstAncestors(t *testing.T) {
 	}
 	if slices.Max(a.eve) != 3 || slices.Min(a.eve) != 3 {
 		t.Errorf("they descend from %v", a.eve)
-	}
-}
-
-// The name of the place where nodes keep program and files is of what these hold, not of their names alone.
-func TestHashOfFiles(t *testing.T) {
-	t.Chdir(t.TempDir())
-	var hashes []string
-	for _, text := range []string{"1", "2", "1"} {
-		computetest.NoError(t, os.WriteFile("table.csv", []byte(text), 0o600))
-		j := computetest.Must(Options{Folder: "tasks", Files: []string{"table.csv"}}.job())
-		hashes = append(hashes, j.Hash)
-	}
-	if hashes[0] == hashes[1] || hashes[0] != hashes[2] {
-		t.Errorf("files of 1, 2 and 1 have the hashes %q", hashes)
 	}
 }

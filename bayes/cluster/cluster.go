@@ -4,10 +4,10 @@
 //	tasks := []cluster.Task{{Name: "chain 1", Do: func(ctx context.Context, folder string) error { ... }}, ...}
 //	err := cluster.Run(ctx, cluster.Options{On: "ray://head:10001", Folder: "chains"}, tasks)
 //
-// The program itself is what the nodes run: it is sent to them with its arguments and with Options.Files, and executed
-// once for each task. There it goes as far as Run, which does the one task that is asked for and ends the program. So
-// everything before Run happens on each node too: it reads its data, and decides the same list. [Fit] makes runs of a
-// method that are joined to one posterior.
+// The program itself is what the nodes run: it is sent to them with its arguments, and executed once for each task.
+// There it goes as far as Run, which does the one task that is asked for and ends the program. So everything before Run
+// happens on each node too: it reads its data, which it embeds or which lie where all nodes find them, and decides the
+// same list. [Fit] makes runs of a method that are joined to one posterior.
 //
 // A task that keeps checkpoints in its folder goes on from the last one wherever it is done again: what lies in the
 // folder is brought home as it changes. The same call of Run, after an interruption, does what is not done yet.
@@ -25,20 +25,16 @@ import (
 	"context"
 	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
-	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/environment"
@@ -55,10 +51,10 @@ type Task struct {
 	// writes to os.Stderr is progress. On a Ray cluster the folder may hold 1 GiB, which goes through the memory of a
 	// node and of this machine: what is larger belongs on a disk that they share.
 	Do func(ctx context.Context, folder string) error
-	// GPUs and CPUs are what it needs of a node; default no GPU and one CPU. On a cluster XLA takes CPUs threads for it
-	// (NPROC), so that its bits and checkpoints are the same on every node. A task that asks a Ray cluster for more than
-	// any of its nodes has is refused, and the others are done.
-	GPUs, CPUs int
+	// CPUs are what it needs of a node; default one. On a cluster XLA takes as many threads for it (NPROC), so that its
+	// bits and checkpoints are the same on every node. A task that asks a Ray cluster for more than any of its nodes has
+	// is refused, and the others are done.
+	CPUs int
 }
 
 // Options say where tasks are done.
@@ -70,8 +66,6 @@ type Options struct {
 	On string
 	// Folder has a folder for each task's result.
 	Folder string
-	// Files are what the program reads before Run and in its tasks, below the working folder: paths relative to it.
-	Files []string
 	// Progress is called with lines: of a task, the last of which is TaskDone, or of none. nil: none.
 	Progress func(task, line string)
 
@@ -89,7 +83,7 @@ const (
 	listEntry   = "GOBNN_TASK_LIST"
 	folderEntry = "GOBNN_TASK_FOLDER"
 	rowsEntry   = "GOBNN_TASK_ROWS"   // the hash of the training rows of a Fit
-	engineEntry = "GOBNN_TASK_ENGINE" // the engine's name must begin so, see backend
+	engineEntry = "GOBNN_TASK_ENGINE" // the engine's name, which nodes must have too: others would give other bits
 	stdinEntry  = "GOBNN_TASK_STDIN"  // set: the caller has died when stdin ends
 )
 
@@ -140,8 +134,8 @@ func (o Options) otherList() error {
 // Run does the tasks that are not done. On a Ray cluster, a task whose program fails is tried three times, or twice if
 // it fails in the same way, and one whose node dies is done elsewhere, from its last checkpoint. A program that ends
 // before its task is done has failed, whatever its status. The errors of tasks that failed are joined: the others are
-// done. If XLA computes here, a node without it does none, and on Ray ends the call: it would be slow and give other
-// bits. One call at a time does the tasks of a folder: another call, of this program or another, is an error.
+// done. A node that computes by another engine does none, and on Ray ends the call. One call at a time does the tasks of
+// a folder: another call, of this program or another, is an error.
 func Run(ctx context.Context, o Options, tasks []Task) error {
 	if err := o.check(tasks); err != nil {
 		return err
@@ -152,15 +146,20 @@ func Run(ctx context.Context, o Options, tasks []Task) error {
 	if OnNode() {
 		o.doOne(ctx, os.Getenv(taskEntry), tasks)
 	}
-	if len(o.undone(tasks)) == 0 {
-		return nil
+	if err := os.MkdirAll(o.Folder, 0o755); err != nil {
+		return fmt.Errorf("cluster: folder of the tasks: %w", err)
 	}
-	unlock, err := o.reserve()
-	if err != nil {
-		return err
+	// A lock of the system, which ends with this program, however that ends.
+	unlock, free := run.Lock(filepath.Join(o.Folder, "tasks"))
+	if !free {
+		return fmt.Errorf("cluster: folder %s: another call is doing its tasks: wait until that call has ended, or name "+
+			"another folder", o.Folder)
 	}
 	defer unlock()
-	left := o.undone(tasks) // a call that has ended just now may have done some
+	left := slices.DeleteFunc(slices.Clone(tasks), func(t Task) bool { return o.Done(t.Name) })
+	if len(left) == 0 {
+		return nil
+	}
 	switch o.On {
 	case "":
 		return o.here(ctx, left)
@@ -168,37 +167,6 @@ func Run(ctx context.Context, o Options, tasks []Task) error {
 		return o.onSlurm(left, len(tasks))
 	}
 	return o.onRay(ctx, left)
-}
-
-// reserve makes the folder and keeps other calls out of it, by a lock of the system, which ends with this program,
-// however that ends.
-func (o Options) reserve() (unlock func(), err error) {
-	if err := os.MkdirAll(o.Folder, 0o755); err != nil {
-		return nil, fmt.Errorf("cluster: folder of the tasks: %w", err)
-	}
-	probe, err := os.CreateTemp(o.Folder, ".written-")
-	if err != nil {
-		return nil, fmt.Errorf("cluster: nothing can be written into the folder of the tasks: %w", err)
-	}
-	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
-		return nil, fmt.Errorf("cluster: folder of the tasks: %w", err)
-	}
-	unlock, free := run.Lock(filepath.Join(o.Folder, "tasks"))
-	if !free {
-		return nil, fmt.Errorf("cluster: folder %s: another call is doing its tasks: wait until that call has ended, or "+
-			"name another folder", o.Folder)
-	}
-	return unlock, nil
-}
-
-// undone are the tasks without a result.
-func (o Options) undone(tasks []Task) (left []Task) {
-	for _, t := range tasks {
-		if !o.Done(t.Name) {
-			left = append(left, t)
-		}
-	}
-	return left
 }
 
 // check is an error for what cannot be done.
@@ -210,43 +178,19 @@ func (o Options) check(tasks []Task) error {
 		return fmt.Errorf("cluster: Options.On is %q: it must be empty, \"ray\", an address such as ray://head:10001, or "+
 			"\"slurm\"", o.On)
 	}
-	if len(tasks) > maxTasks {
-		return fmt.Errorf("cluster: %d tasks: a list may have %d: let each do more", len(tasks), maxTasks)
-	}
 	known := map[string]bool{}
 	for _, t := range tasks {
 		switch {
-		case !isName(t.Name):
-			return fmt.Errorf("cluster: a task is called %q: it must be the name of a folder, of at most %d bytes, without "+
-				"a dot at its start, %s at its end or special characters", t.Name, maxName, doneSuffix)
+		case t.Name == "" || t.Name[0] == '.' || strings.HasSuffix(t.Name, doneSuffix) ||
+			strings.ContainsFunc(t.Name, func(r rune) bool { return r == '/' || r == '\\' || unicode.IsControl(r) }):
+			return fmt.Errorf("cluster: a task is called %q: it must be the name of a folder, without a dot at its start, %s "+
+				"at its end or special characters", t.Name, doneSuffix)
 		case known[t.Name]:
 			return fmt.Errorf("cluster: two tasks are called %q", t.Name)
-		case t.Do == nil:
-			return fmt.Errorf("cluster: task %q has no Do", t.Name)
-		case t.CPUs < 0 || t.GPUs < 0:
-			return fmt.Errorf("cluster: task %q needs %d CPUs and %d GPUs: they must not be negative", t.Name, t.CPUs, t.GPUs)
 		}
 		known[t.Name] = true
 	}
-	for _, f := range o.Files {
-		if !filepath.IsLocal(f) {
-			return fmt.Errorf("cluster: Options.Files has %q: it must be a path below the working folder", f)
-		}
-	}
 	return nil
-}
-
-// Lists are bounded: each task is a folder in one, and its name with a suffix the name of a file.
-const (
-	maxTasks = 1_000_000
-	maxName  = 200
-)
-
-// isName says whether a task may be called so.
-func isName(name string) bool {
-	return name != "" && len(name) <= maxName && name == filepath.Base(name) && name[0] != '.' &&
-		!strings.HasSuffix(name, doneSuffix) && utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0 &&
-		!strings.ContainsAny(name, `/\`)
 }
 
 // doOne does the one task that this process is for, and ends it.
@@ -265,15 +209,7 @@ func (o Options) doOne(ctx context.Context, name string, tasks []Task) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(69) // as the driver knows a node that can do none of the tasks
 		}
-		folder := os.Getenv(folderEntry)
-		unlock, free := run.Lock(folder) // Slurm may do a job twice at once
-		if !free {
-			fmt.Fprintf(os.Stderr, "cluster: another job is doing task %q in %s\n", name, folder)
-			os.Exit(1)
-		}
-		err := t.do(ctx, folder)
-		unlock()
-		if err != nil {
+		if err := t.do(ctx, os.Getenv(folderEntry)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -292,28 +228,10 @@ func (t Task) do(ctx context.Context, folder string) error {
 	return renameio.WriteFile(folder+doneSuffix, nil, 0o644)
 }
 
-// backend gives the text with which the engine's name must begin on each node: for a Fit the whole name, since runs of
-// different engines are not joined; for other tasks "xla" if XLA computes here, else nothing.
-func (o Options) backend() (string, error) {
-	engine, err := o.engine.Or()
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("cluster: %w", err)
-	case o.engine != nil:
-		return engine.Name(), nil
-	case engine.IsXLA():
-		return "xla", nil
-	}
-	return "", nil
-}
-
 // checkBackend is an error on a node that computes by another engine than it must.
 func (o Options) checkBackend(want string) error {
-	if want == "" {
-		return nil
-	}
 	engine, err := o.engine.Or()
-	if err != nil || strings.HasPrefix(engine.Name(), want) {
+	if err != nil || engine.Name() == want {
 		return err
 	}
 	host, _ := os.Hostname()
@@ -344,17 +262,14 @@ func (o Options) here(ctx context.Context, tasks []Task) error {
 //go:embed driver.py
 var driverText string
 
-// job is the request to the driver: the program, its files and where results go.
+// job is the request to the driver, the same for all tasks of a call.
 type job struct {
-	Init    map[string]any    `json:"init"` // arguments of ray.init
+	Address string            `json:"address"` // of the cluster, for ray.init
 	Folder  string            `json:"folder"`
-	Program string            `json:"program"` // its name among the files
-	System  string            `json:"system"`  // that it is built for
+	Program string            `json:"program"` // its path
+	Hash    string            `json:"hash"`    // its SHA-256
 	Args    []string          `json:"args"`
 	Environ map[string]string `json:"environ"`
-	Files   map[string]string `json:"files"`   // SHA-256, by the names
-	Sources map[string]string `json:"sources"` // where they lie
-	Hash    string            `json:"hash"`    // of all files
 }
 
 // event is a line of the driver's output.
@@ -384,9 +299,9 @@ func (o Options) onRay(ctx context.Context, tasks []Task) error {
 			return err
 		}
 	}
-	var list [][3]any // names, CPUs and GPUs
+	var list [][2]any // names and CPUs
 	for _, t := range tasks {
-		list = append(list, [3]any{t.Name, max(t.CPUs, 1), t.GPUs})
+		list = append(list, [2]any{t.Name, max(t.CPUs, 1)})
 	}
 	stop := context.AfterFunc(ctx, func() { d.lists.Close() })
 	defer stop()
@@ -408,21 +323,13 @@ func (o Options) start(d *driver) error {
 	if err != nil {
 		return err
 	}
-	if host, ok := strings.CutPrefix(o.On, "ray://"); ok { // Ray would try for long
-		head, err := net.DialTimeout("tcp", host, 10*time.Second)
-		if err != nil {
-			return fmt.Errorf("cluster: no head of Ray answers at %s (its client server's port is 10001): %w", o.On, err)
-		}
-		head.Close()
-	}
 	j, err := o.job()
 	if err != nil {
 		return err
 	}
 	command := exec.Command(python, "-c", driverText)
-	command.Env = append([]string{"RAY_BACKEND_LOG_LEVEL=error", "RAY_USAGE_STATS_ENABLED=0",
-		"RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S=20"}, os.Environ()...) // a busy head takes its time
-	command.Env = append(command.Env, "PYTHONPATH="+packages)
+	command.Env = append(os.Environ(), "RAY_BACKEND_LOG_LEVEL=error", "RAY_USAGE_STATS_ENABLED=0",
+		"RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S=20", "PYTHONPATH="+packages) // a busy head takes its time
 	command.Stderr = &d.stderr
 	if d.lists, err = command.StdinPipe(); err != nil {
 		return err
@@ -468,63 +375,28 @@ func ray() (python, packages string, err error) {
 	return python, packages, nil
 }
 
-// programName is the program's name among the files.
-const programName = "gobnn-program"
-
-// job is the request of a call, the same for all of its tasks.
+// job is the request of a call.
 func (o Options) job() (j job, err error) {
-	program, err := os.Executable()
-	if err != nil {
+	if j.Program, err = os.Executable(); err != nil {
 		return j, fmt.Errorf("cluster: the path of this program, which nodes execute, is not known: %w", err)
 	}
-	folder, err := filepath.Abs(o.Folder)
+	program, err := os.ReadFile(j.Program)
 	if err != nil {
+		return j, fmt.Errorf("cluster: the program for the nodes: %w", err)
+	}
+	if j.Folder, err = filepath.Abs(o.Folder); err != nil {
 		return j, err
 	}
-	backend, err := o.backend()
+	engine, err := o.engine.Or()
 	if err != nil {
-		return j, err
+		return j, fmt.Errorf("cluster: %w", err)
 	}
-	j = job{Folder: folder, Program: programName, System: runtime.GOOS + "/" + runtime.GOARCH, Args: os.Args[1:],
-		Environ: map[string]string{listEntry: o.list(), rowsEntry: o.rows, engineEntry: backend, stdinEntry: "1"},
-		Files:   map[string]string{}, Sources: map[string]string{},
-		Init: map[string]any{"log_to_driver": false, "configure_logging": false}}
-	if o.On == "ray" {
-		j.Init["include_dashboard"], j.Init["address"] = false, "local" // a cluster of its own
-	} else {
-		j.Init["address"] = o.On
+	j.Args, j.Hash = os.Args[1:], fmt.Sprintf("%x", sha256.Sum256(program))
+	j.Environ = map[string]string{listEntry: o.list(), rowsEntry: o.rows, engineEntry: engine.Name(), stdinEntry: "1"}
+	if j.Address = o.On; o.On == "ray" {
+		j.Address = "local" // a cluster of its own
 	}
-	all := sha256.New()
-	for i, source := range append([]string{program}, o.Files...) {
-		name := filepath.ToSlash(source)
-		if i == 0 {
-			name = programName
-		}
-		sum, err := hashOf(source)
-		if err != nil {
-			return j, fmt.Errorf("cluster: a file for the nodes: %w", err)
-		}
-		if source, err = filepath.Abs(source); err != nil {
-			return j, err
-		}
-		fmt.Fprintf(all, "%s %s\n", name, sum)
-		j.Files[name], j.Sources[name] = sum, source
-	}
-	j.Hash = hex.EncodeToString(all.Sum(nil))[:16]
 	return j, nil
-}
-
-func hashOf(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // report passes a line on to Options.Progress.
@@ -542,10 +414,6 @@ func (o Options) listen(events *bufio.Scanner) (failed []error, ended bool) {
 			continue // Ray's own words
 		}
 		switch e.Event {
-		case "cluster":
-			if e.Text != "" {
-				o.report("", "Ray's dashboard: "+e.Text)
-			}
 		case "line":
 			o.report(e.Task, e.Text)
 		case "again":

@@ -95,19 +95,17 @@ def write(folder, content):
 
 
 def fetch(place, job, shipped, own):
-    """Puts the program and its files into a place that tasks share, where they are not there yet or have changed."""
+    """Puts the program into a place that tasks share, where it is not there yet or has changed, and gives its path."""
     place.mkdir(mode=0o700, exist_ok=True)
     if place.lstat().st_uid != os.getuid():
         raise PermissionError(errno.EPERM, "this folder is somebody else's", str(place))
-    for name, want in job["files"].items():
-        if digest(place / name) == want:
-            continue
-        write(own, {name: ray.get(shipped[name])})
-        if digest(own / name) != want:
-            raise ValueError(f"{name} arrived with another hash than {want}")
-        (own / name).chmod(0o755)
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        os.replace(own / name, place / name)
+    if digest(place / "program") != job["hash"]:
+        write(own, {"program": ray.get(shipped)})
+        if digest(own / "program") != job["hash"]:
+            raise ValueError(f"the program arrived with another hash than {job['hash']}")
+        (own / "program").chmod(0o755)
+        os.replace(own / "program", place / "program")
+    return place / "program"
 
 
 def digest(path):
@@ -138,19 +136,19 @@ def call(plan, attempt, kept, board, cpus):
     job, shipped = plan
     with tempfile.TemporaryDirectory(prefix="gobnn-task-") as own:
         folder, finished = pathlib.Path(own) / "files", pathlib.Path(own) / "files.done"
-        place = pathlib.Path(tempfile.gettempdir()) / f"gobnn-{os.getuid()}-{job['hash']}"  # of this program and files
-        fetch(place, job, shipped, pathlib.Path(own) / "program")
+        place = pathlib.Path(tempfile.gettempdir()) / f"gobnn-{os.getuid()}-{job['hash'][:16]}"
+        program = fetch(place, job, shipped, pathlib.Path(own) / "program")
         write(folder, kept)
         last, tail, ended = pack(folder), [], False
         fresh, output = collections.deque(maxlen=200), collections.deque(maxlen=5)
         environ = dict(os.environ, GOBNN_TASK=attempt[0], GOBNN_TASK_FOLDER=str(folder), NPROC=str(cpus),
                        **job["environ"])
         try:
-            child = Popen([place / job["program"], *job["args"]], cwd=place, env=environ, errors="replace", stdin=PIPE,
-                          stdout=PIPE, stderr=PIPE)
+            child = Popen([program, *job["args"]], cwd=place, env=environ, errors="replace", stdin=PIPE, stdout=PIPE,
+                          stderr=PIPE)
         except OSError as e:
-            here = f"node {os.uname().nodename} is {os.uname().machine}, and the program of {job['system']}"
-            raise OSError(e.errno, f"{e.strerror}: {here}") from None
+            raise OSError(e.errno, f"{e.strerror}: the program is not for node {os.uname().nodename}, which is "
+                          f"{os.uname().machine}") from None
         readers = follow(child.stderr, fresh), follow(child.stdout, output)
         try:
             while not ended:
@@ -182,46 +180,42 @@ def read_lists(lines):
     os._exit(1)
 
 
-def able(nodes, cpus, gpus):
-    return any(c >= cpus and g >= gpus for c, g in nodes)
-
-
 def main():
     lines = queue.SimpleQueue()
     threading.Thread(target=read_lists, args=[lines], daemon=True).start()
     job = lines.get()
+    options = {"address": job["address"], "log_to_driver": False, "configure_logging": False}
+    if job["address"] == "local":
+        options["include_dashboard"] = False
     try:
-        context = ray.init(**job["init"])
+        ray.init(**options)
     except ConnectionAbortedError:  # a busy head gives up a caller whose server there is not ready in 30 seconds
-        context = ray.init(**job["init"])
-    send("cluster", text=getattr(context, "dashboard_url", None) or "")
+        ray.init(**options)
     home, waiting, running = pathlib.Path(job["folder"]), collections.deque(lines.get()), {}
     attempts, faults = collections.Counter(), collections.Counter()
-    seen, lonely = set(), -LONELY
-    shipped = {name: ray.put(pathlib.Path(source).read_bytes()) for name, source in job.pop("sources").items()}
-    plan = ray.put((job, shipped))
+    most, lonely = 0, -LONELY
+    plan = ray.put((job, ray.put(pathlib.Path(job["program"]).read_bytes())))
     board = ray.remote(num_cpus=0, max_restarts=-1, resources={"node:__internal_head__": .001})(Board).remote()
     remote = ray.remote(max_retries=0)(call)
     while True:
         while not waiting and not running:
             send("end")
             waiting.extend(lines.get())
-        nodes = [tuple(int(n["Resources"].get(kind, 0)) for kind in ("CPU", "GPU")) for n in ray.nodes() if n["Alive"]]
-        seen.update(nodes)
+        nodes = [int(n["Resources"].get("CPU", 0)) for n in ray.nodes() if n["Alive"]]
+        most = max([most, *nodes])
         while waiting and len(running) < AT_ONCE:
-            name, cpus, gpus = waiting[0]
+            name, cpus = waiting[0]
             files = pack(home / name)
-            if files and len(running) > sum(cpus for cpus, _ in nodes):
+            if files and len(running) > sum(nodes):
                 break  # kept files wait at home, and not in the head's memory
             waiting.popleft()
-            if not able(seen, cpus, gpus):
-                has = ", ".join(f"{c} and {g}" for c, g in sorted(seen))
-                send("failed", name, f"it asks for {cpus} CPUs and {gpus} GPUs, and no node of this cluster has: {has}")
+            if cpus > most:
+                send("failed", name, f"it asks for {cpus} CPUs, and no node of this cluster has more than {most}")
                 continue
             attempts[name] += 1
-            begin = remote.options(num_cpus=cpus, num_gpus=gpus).remote
-            running[begin(plan, (name, attempts[name]), read(files), board, cpus)] = name, cpus, gpus
-        alone = [name for name, cpus, gpus in running.values() if not able(nodes, cpus, gpus)]
+            begin = remote.options(num_cpus=cpus).remote
+            running[begin(plan, (name, attempts[name]), read(files), board, cpus)] = name, cpus
+        alone = [name for name, cpus in running.values() if cpus > max(nodes, default=0)]
         if alone and time.monotonic() - lonely >= LONELY:
             lonely = time.monotonic()
             send("line", text=f"all nodes that can do task {alone[0]!r} are lost: {len(alone)} tasks wait for one")
@@ -233,7 +227,7 @@ def main():
                 if files:
                     write(home / name, files)
         for ref in done:
-            name, cpus, gpus = running.pop(ref)
+            name, cpus = running.pop(ref)
             try:
                 files = ray.get(ref)
             except ray.exceptions.RayError as e:
@@ -246,7 +240,7 @@ def main():
                 again = faults[name, own] < (TRIES if own else LOST) and not (own and faults[name, word] > 1)
                 send(("again" if own else "lost") if again else "failed", name, why)
                 if again:
-                    waiting.append((name, cpus, gpus))
+                    waiting.append((name, cpus))
             else:
                 write(home / name, files)
                 (home / (name + ".done")).touch()

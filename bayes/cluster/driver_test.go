@@ -18,13 +18,13 @@ import (
 	"gobnn/bayes/compute/environment"
 )
 
-// driven is one call of the driver, by itself: with testdata/stub in Ray's place, where packages is empty.
+// driven is one call of the driver, by itself, with testdata/stub in Ray's place.
 type driven struct {
-	home, address, packages string
-	program                 string            // a file
-	tasks, next             [][3]any          // names, CPUs and GPUs, of a list and of one after it
-	bounds                  map[string]string // replaced in the driver's text
-	environ                 []string
+	home        string
+	program     string            // a file
+	tasks, next [][2]any          // names and CPUs, of a list and of one after it
+	bounds      map[string]string // replaced in the driver's text
+	environ     []string
 }
 
 // run returns what the driver says: by a task, or by "" for the job, its events' names and texts.
@@ -35,7 +35,7 @@ func (d driven) run(t *testing.T) (said map[string][]string) {
 		t.Fatal(err)
 	}
 	python := filepath.Join(env, "bin", "python")
-	if _, err := os.Stat(python); err != nil && d.packages == "" {
+	if _, err := os.Stat(python); err != nil {
 		python = "python3"
 	}
 	if _, err := exec.LookPath(python); err != nil {
@@ -49,23 +49,14 @@ func (d driven) run(t *testing.T) (said map[string][]string) {
 	}
 	program := computetest.Must(os.ReadFile(d.program))
 	sum := sha256.Sum256(program)
-	init := map[string]any{"log_to_driver": false, "configure_logging": false}
-	if d.address != "" {
-		init["address"] = d.address
-	}
-	j, err := json.Marshal(map[string]any{"init": init, "folder": d.home, "program": "program", "system": "linux/amd64",
-		"args": []string{}, "environ": map[string]string{}, "files": map[string]string{"program": hex.EncodeToString(sum[:])},
-		"sources": map[string]string{"program": d.program}, "hash": hex.EncodeToString(sum[:8])})
+	j, err := json.Marshal(map[string]any{"address": "", "folder": d.home, "program": d.program,
+		"hash": hex.EncodeToString(sum[:]), "args": []string{}, "environ": map[string]string{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := exec.Command(python, "-c", source)
-	c.Env = append(os.Environ(), "PYTHONPATH="+d.packages, "RAY_BACKEND_LOG_LEVEL=error", "RAY_USAGE_STATS_ENABLED=0")
-	if d.packages == "" {
-		stub := computetest.Must(filepath.Abs("testdata/stub"))
-		c.Env = append(c.Env, "PYTHONPATH="+stub, "PYTHONDONTWRITEBYTECODE=1", "TMPDIR="+t.TempDir(),
-			"STUB_PEAK="+filepath.Join(t.TempDir(), "peak"))
-	}
+	c.Env = append(os.Environ(), "PYTHONPATH="+computetest.Must(filepath.Abs("testdata/stub")),
+		"PYTHONDONTWRITEBYTECODE=1", "TMPDIR="+t.TempDir(), "STUB_PEAK="+filepath.Join(t.TempDir(), "peak"))
 	c.Env = append(c.Env, d.environ...)
 	c.Stderr = os.Stderr
 	in := computetest.Must(c.StdinPipe())
@@ -99,9 +90,9 @@ func (d driven) run(t *testing.T) (said map[string][]string) {
 }
 
 // named are tasks of one processor.
-func named(names ...string) (tasks [][3]any) {
+func named(names ...string) (tasks [][2]any) {
 	for _, name := range names {
-		tasks = append(tasks, [3]any{name, 1, 0})
+		tasks = append(tasks, [2]any{name, 1})
 	}
 	return tasks
 }
@@ -129,16 +120,6 @@ func foreign(t *testing.T) string {
 	return path
 }
 
-// memory is a folder that holds so much; the test is skipped where it may not be made.
-func memory(t *testing.T, size string) (folder string) {
-	folder = t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "none", folder).CombinedOutput(); err != nil {
-		t.Skipf("no folder of %s can be mounted: %v: %s", size, err, out)
-	}
-	t.Cleanup(func() { _ = exec.Command("umount", folder).Run() })
-	return folder
-}
-
 // In faults and with tasks that are out of bounds the driver names what is wrong, and does the others.
 func TestDriver(t *testing.T) {
 	const early = "the program ended with status 0 before its task was done: on a node, too, it must come to " +
@@ -152,11 +133,9 @@ func TestDriver(t *testing.T) {
 	}{
 		"as many threads as processors": {driven{tasks: named("a"), program: shell(t, `[ "$NPROC" = 1 ] || exit 3`)},
 			map[string][]string{"a": {"done"}, "": {"end"}}},
-		"more processors than a node has": {driven{tasks: [][3]any{{"wide", 2, 0}, {"gpu", 1, 1}, {"small", 1, 0}},
-			program: shell(t, "true")}, map[string][]string{
-			"wide":  {"failed it asks for 2 CPUs and 0 GPUs, and no node of this cluster has: 1 and 0"},
-			"gpu":   {"failed it asks for 1 CPUs and 1 GPUs, and no node of this cluster has: 1 and 0"},
-			"small": {"done"}, "": {"end"}}},
+		"more processors than a node has": {driven{tasks: [][2]any{{"wide", 2}, {"small", 1}}, program: shell(t, "true")},
+			map[string][]string{"wide": {"failed it asks for 2 CPUs, and no node of this cluster has more than 1"},
+				"small": {"done"}, "": {"end"}}},
 		"a result out of bounds": {driven{tasks: named("big", "small"), program: shell(t, big)}, map[string][]string{
 			"big": {"/files has 5000000004 bytes, and a task may keep 1073741824: write what is larger elsewhere",
 				"/files has 5000000004 bytes, and a task may keep 1073741824: write what is larger elsewhere"},
@@ -165,9 +144,6 @@ func TestDriver(t *testing.T) {
 			map[string][]string{"a": nil, "": {"ValueError: a node sends a file called '../outside'"}}},
 		"a program that fails": {driven{tasks: named("a"), program: shell(t, "echo no such prior >&2; exit 3")},
 			map[string][]string{"a": {"again no such prior", "failed no such prior"}, "": {"end"}}},
-		"a program that fails in several ways": {driven{tasks: named("a"),
-			program: shell(t, "echo x >> checkpoint; echo begin >&2; date +%N >&2; exit 3")},
-			map[string][]string{"a": {"", "", ""}, "": {"end"}}},
 		"a program that ends before its task": {driven{tasks: named("a"),
 			program: shell(t, "trap - EXIT; echo open table.csv: no such file")}, map[string][]string{
 			"a": {"again open table.csv: no such file\n" + early, "failed open table.csv: no such file\n" + early},
@@ -176,9 +152,6 @@ func TestDriver(t *testing.T) {
 			map[string][]string{"a": {"again " + killed, "failed " + killed}, "": {"end"}}},
 		"a node without XLA": {driven{tasks: named("a", "b"), program: shell(t, "echo node n: no XLA >&2; exit 69")},
 			map[string][]string{"a": nil, "b": nil, "": {"broken node n: no XLA"}}},
-		"a program that changes on the node": {driven{tasks: named("a"), next: named("b"),
-			program: shell(t, `echo 'exit 1' > new; chmod +x new; [ $GOBNN_TASK = a ] && mv new "$0"; exit 0`)},
-			map[string][]string{"a": {"done"}, "b": {"done"}, "": {"end", "end"}}},
 		"all nodes lost": {driven{tasks: named("a"), program: shell(t, "true"),
 			bounds:  map[string]string{"PACE": ".1", "LONELY": ".3"},
 			environ: []string{"STUB=all lost"}}, map[string][]string{
@@ -188,7 +161,7 @@ func TestDriver(t *testing.T) {
 			program: shell(t, "echo heard >&2; echo 1 > checkpoint; sleep .3; echo later >&2; sleep .3")},
 			map[string][]string{"a": {"line later", "done"}, "": {"end"}}},
 		"a program for another processor": {driven{tasks: named("a", "b", "c"), program: foreign(t)},
-			map[string][]string{"a": nil, "b": nil, "": {", and the program of linux/amd64"}}},
+			map[string][]string{"a": nil, "b": nil, "": {"the program is not for node "}}},
 		"two lists": {driven{tasks: named("a"), next: named("b"), program: shell(t, "true")},
 			map[string][]string{"a": {"done"}, "b": {"done"}, "": {"end", "end"}}},
 		"a head that is too busy at first": {driven{tasks: named("a"), program: shell(t, "true"),
@@ -201,8 +174,6 @@ func TestDriver(t *testing.T) {
 		"a checkpoint while it runs": {driven{tasks: named("a"), bounds: map[string]string{"EVERY": ".05", "PACE": ".05"},
 			program: shell(t, "[ -e checkpoint ] && echo had it >&2 && exit; echo 1 > checkpoint; sleep 1; exit 1")},
 			map[string][]string{"a": {"again exit status 1", "line had it", "done"}, "": {"end"}}},
-		"a line without end": {driven{tasks: named("a"), program: shell(t, "head -c 10001 /dev/zero | tr '\\0' x >&2")},
-			map[string][]string{"a": {"line " + strings.Repeat("x", 10_000), "line x", "done"}, "": {"end"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.home = filepath.Join(t.TempDir(), "home")
@@ -211,7 +182,7 @@ func TestDriver(t *testing.T) {
 				got := said[task]
 				for i := range want {
 					at := len(got) - len(want) + i
-					if at < 0 || !strings.HasSuffix(got[at], want[i]) {
+					if at < 0 || !strings.Contains(got[at], want[i]) {
 						t.Errorf("%s: said %q, want %q", task, got, want)
 						break
 					}
@@ -228,53 +199,6 @@ func TestDriver(t *testing.T) {
 				t.Errorf("left behind: %q", kept)
 			}
 		})
-	}
-}
-
-// Where the disk at home, or that of a node, is full, the error names the file, nothing is taken for a result that is
-// not whole, and the same call with room goes on.
-func TestDiskFull(t *testing.T) {
-	program := shell(t, `[ -e seen ] && echo had it >&2; head -c 600000 /dev/zero > result; touch seen`)
-	home := memory(t, "1m")
-	d := driven{home: home, tasks: named("a", "b", "c"), program: program}
-	said := d.run(t)
-	if text := fmt.Sprint(said[""]); !strings.Contains(text, "No space left on device") || !strings.Contains(text, home) ||
-		!strings.Contains(text, "/result'") {
-		t.Errorf("with a full disk at home: %q", said)
-	}
-	whole := 0
-	for _, name := range []string{"a", "b", "c"} {
-		info, err := os.Stat(filepath.Join(home, name, "result"))
-		_, undone := os.Stat(filepath.Join(home, name+".done"))
-		if undone == nil {
-			whole++
-		}
-		if (err == nil) != (undone == nil) || err == nil && info.Size() != 600_000 {
-			t.Errorf("%s: %v, done: %v", name, err, undone == nil)
-		}
-	}
-	if whole != 1 {
-		t.Errorf("%d of three are done", whole)
-	}
-	if out, err := exec.Command("mount", "-o", "remount,size=4m", home).CombinedOutput(); err != nil {
-		t.Skipf("cannot be made larger: %v: %s", err, out)
-	}
-	said = d.run(t)
-	for _, name := range []string{"a", "b", "c"} {
-		if !slices.Contains(said[name], "done") {
-			t.Errorf("with room: %q", said)
-		}
-	}
-
-	temporary := memory(t, "300k")
-	d = driven{home: t.TempDir(), tasks: named("a", "b"), program: shell(t, "true"),
-		environ: []string{"TMPDIR=" + temporary}}
-	computetest.NoError(t, os.Mkdir(filepath.Join(d.home, "a"), 0o755))
-	computetest.NoError(t, os.WriteFile(filepath.Join(d.home, "a", "checkpoint"), make([]byte, 600_000), 0o644))
-	said = d.run(t)
-	if text := said["a"]; len(text) != 2 || !strings.HasPrefix(text[1], "failed [Errno 28] No space left on device: '"+
-		temporary) || !strings.HasSuffix(text[1], "/checkpoint'") || fmt.Sprint(said["b"]) != "[done]" {
-		t.Errorf("with a full disk at a node: %q", said)
 	}
 }
 

@@ -55,13 +55,8 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 	if o.engine, err = settings.Engine.Or(); err != nil {
 		return nil, err
 	}
-	if t, from := tempered(method); len(t.Ladder) > 0 && runs > 1 {
-		all := islands{Tempered: t, number: runs, on: o}
-		method = all
-		if from != nil {
-			method = fit.From{Trained: from.Trained, Method: all}
-		}
-		return fit.Fit(ctx, model, method, parts, settings)
+	if t, ok := method.(smc.Tempered); ok && len(t.Ladder) > 0 && runs > 1 {
+		return fit.Fit(ctx, model, islands{Tempered: t, number: runs, on: o}, parts, settings)
 	}
 	one := func(ctx context.Context, k int, folder string, report func(run.Progress)) (*fit.Result, error) {
 		own := settings
@@ -138,16 +133,6 @@ func (o Options) lines(task string) func(run.Progress) {
 }
 
 const linesEvery = 10 * time.Second
-
-// tempered is a method that is tempered SMC; from is set if that continues a trained posterior.
-func tempered(method fit.Method) (t smc.Tempered, from *fit.From) {
-	if f, ok := method.(fit.From); ok {
-		t, _ = f.Method.(smc.Tempered)
-		return t, &f
-	}
-	t, _ = method.(smc.Tempered)
-	return t, nil
-}
 
 // The checkpoint of a run, in its task's folder.
 const (

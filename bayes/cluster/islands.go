@@ -97,9 +97,6 @@ func (m islands) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if OnNode() {
 		return nil, Run(ctx, m.on, slices.Concat(tasks...))
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	m.on.driver = &driver{}
 	defer m.on.driver.end()
 	now := newArchipelago(m.number)

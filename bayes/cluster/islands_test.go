@@ -13,7 +13,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/tensorfile"
-	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
@@ -139,18 +138,5 @@ func TestIslandsOfAnotherFolder(t *testing.T) {
 	}
 	if err := fitted(2, 50, 1); err != nil {
 		t.Error(err)
-	}
-}
-
-// Islands of a trained posterior sample its stochastic parameters.
-func TestIslandsFrom(t *testing.T) {
-	_, parts := line()
-	trained := computetest.Must(meeting(t.Context(), t, t.TempDir(), run.Settings{}))
-	method := fit.From{Trained: trained.Posterior, Method: smc.Tempered{Particles: 50, Ladder: []float64{.1, 1}, Moves: 1}}
-	result := computetest.Must(cluster.Fit(t.Context(), cluster.Options{Folder: t.TempDir()}, 2, bayes.Model{}, method,
-		dataset.Parts{Train: parts.Train}, run.Settings{}))
-	if p := result.Posterior; p.Particles() != 100 || !p.Evidence().Known() || p.Provenance().Before == nil ||
-		p.Chains() != 0 {
-		t.Errorf("%d particles, evidence %v, before %v", p.Particles(), p.Evidence(), p.Provenance().Before)
 	}
 }

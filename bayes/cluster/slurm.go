@@ -5,9 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -19,9 +19,11 @@ var ErrSubmit = errors.New("tasks for Slurm are written")
 // mostInArray is how many tasks an array job may have where Slurm's MaxArraySize is 1001, its default.
 const mostInArray = 1000
 
+// programName is the program's name in the folder.
+const programName = "gobnn-program"
+
 // onSlurm writes the program, the tasks' names and the scripts of array jobs into the folder, which all nodes share.
 func (o Options) onSlurm(tasks []Task, all int) error {
-	o.Files = nil // they lie where the nodes find them
 	j, err := o.job()
 	if err != nil {
 		return err
@@ -32,20 +34,17 @@ func (o Options) onSlurm(tasks []Task, all int) error {
 	}
 	// Jobs that are submitted keep their list where a later call writes another.
 	list := filepath.Join(j.Folder, "tasks-"+hex.EncodeToString(h.Sum(nil)[:4]))
-	command, arrays := "sbatch "+quoted(list+"-1.sh"), (len(tasks)-1)/mostInArray+1
-	if arrays > 1 {
-		command = fmt.Sprintf(`for job in %s-*.sh; do sbatch "$job"; done`, quoted(list))
-	}
-	err = copied(j.Sources[programName], filepath.Join(j.Folder, programName), 0o755)
-	for i := range arrays {
-		some := tasks[i*mostInArray : min((i+1)*mostInArray, len(tasks))]
-		err = errors.Join(err, j.writeArray(fmt.Sprintf("%s-%d", list, i+1), some))
+	err = copied(j.Program, filepath.Join(j.Folder, programName), 0o755)
+	arrays := 0
+	for some := range slices.Chunk(tasks, mostInArray) {
+		arrays++
+		err = errors.Join(err, j.writeArray(fmt.Sprintf("%s-%d", list, arrays), some))
 	}
 	if err != nil {
 		return fmt.Errorf("cluster: tasks for Slurm: %w", err)
 	}
-	return fmt.Errorf("cluster: %w: %d of %d are done; submit the others by `%s`, unless they are, and make the same "+
-		"call when they are done", ErrSubmit, all-len(tasks), all, command)
+	return fmt.Errorf("cluster: %w: %d of %d are done; submit the others by `for job in %s-*.sh; do sbatch \"$job\"; "+
+		"done`, unless they are, and make the same call when they are done", ErrSubmit, all-len(tasks), all, quoted(list))
 }
 
 // writeArray writes the list of tasks and the script of one array job, as path.txt and path.sh. The script is for the
@@ -56,14 +55,10 @@ func (j job) writeArray(path string, tasks []Task) error {
 		return err
 	}
 	var names strings.Builder
-	cpus, gpus := 1, 0
+	cpus := 1
 	for _, t := range tasks {
 		names.WriteString(t.Name + "\n")
-		cpus, gpus = max(cpus, t.CPUs), max(gpus, t.GPUs)
-	}
-	gpu := ""
-	if gpus > 0 {
-		gpu = fmt.Sprintf("#SBATCH --gpus-per-task=%d\n", gpus)
+		cpus = max(cpus, t.CPUs)
 	}
 	command := `"$program"`
 	for _, a := range j.Args {
@@ -73,17 +68,11 @@ func (j job) writeArray(path string, tasks []Task) error {
 #SBATCH --job-name=gobnn
 #SBATCH --array=1-%d
 #SBATCH --cpus-per-task=%d
-%s#SBATCH --requeue
+#SBATCH --requeue
 folder=%s
-list="$folder/%s.txt"
 program="$folder/%s"
-case "$SLURM_ARRAY_TASK_ID" in
-''|*[!0-9]*) echo "SLURM_ARRAY_TASK_ID is '$SLURM_ARRAY_TASK_ID': submit this by sbatch" >&2; exit 1 ;;
-esac
-name=$(sed -n "${SLURM_ARRAY_TASK_ID}p" "$list")
-case "$name" in
-''|.*|*/*) echo "line $SLURM_ARRAY_TASK_ID of $list is '$name', which is no task's name" >&2; exit 1 ;;
-esac
+: "${SLURM_ARRAY_TASK_ID:?submit this by sbatch}"
+name=$(sed -n "${SLURM_ARRAY_TASK_ID}p" "$folder/%s.txt")
 done="$folder/$name%s"
 [ -e "$done" ] && exit 0
 case "$(sha256sum < "$program")" in
@@ -95,13 +84,12 @@ export NPROC=%d %s="$name" %s="$folder/$name" %s=%s %s=%s %s=%s
 %s
 status=$?
 [ -e "$done" ] && exit 0
-[ $status = 0 ] && echo "the program ended with status 0 before task '$name' was done: on a node, too, it must come" \
-    "to cluster.Run with the same list" >&2
-[ $status -gt 128 ] && echo "task '$name' was ended by signal $((status - 128))" >&2
-exit $((status > 0 ? status : 1))
-`, len(tasks), cpus, gpu, quoted(j.Folder), filepath.Base(path), programName, doneSuffix,
-		j.Files[programName], quoted(here), cpus, taskEntry, folderEntry, listEntry, quoted(j.Environ[listEntry]), rowsEntry,
-		quoted(j.Environ[rowsEntry]), engineEntry, quoted(j.Environ[engineEntry]), command)
+echo "the program ended with status $status before task '$name' was done: on a node, too, it must come to cluster.Run" \
+    "with the same list" >&2
+exit 1
+`, len(tasks), cpus, quoted(j.Folder), programName, filepath.Base(path), doneSuffix, j.Hash, quoted(here), cpus,
+		taskEntry, folderEntry, listEntry, quoted(j.Environ[listEntry]), rowsEntry, quoted(j.Environ[rowsEntry]),
+		engineEntry, quoted(j.Environ[engineEntry]), command)
 	return errors.Join(renameio.WriteFile(path+".txt", []byte(names.String()), 0o644),
 		renameio.WriteFile(path+".sh", []byte(script), 0o755))
 }
@@ -111,18 +99,9 @@ func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\
 
 // copied writes a file whole or not at all: nodes may be executing the program that it was.
 func copied(from, to string, mode os.FileMode) error {
-	in, err := os.Open(from)
+	content, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	out, err := renameio.NewPendingFile(to, renameio.WithPermissions(mode))
-	if err != nil {
-		return err
-	}
-	defer out.Cleanup() //nolint:errcheck // after CloseAtomicallyReplace there is nothing
-	if _, err := io.Copy(out, in); err != nil {
-		return err
-	}
-	return out.CloseAtomicallyReplace()
+	return renameio.WriteFile(to, content, mode)
 }
