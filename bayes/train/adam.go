@@ -2,8 +2,9 @@ package train
 
 import (
 	"cmp"
-	"fmt"
 	"math"
+
+	"gobnn/bayes/limits"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -42,10 +43,7 @@ func Cosine(rate float64, steps int) Schedule { return Schedule{Rate: rate, Anne
 
 // At is the rate at a step counted from 0.
 func (s Schedule) At(step int) float64 {
-	rate := s.Rate
-	if rate == 0 {
-		rate = 0.01
-	}
+	rate := cmp.Or(s.Rate, 0.01)
 	if s.Annealed > 0 {
 		rate *= (1 + math.Cos(math.Pi*min(float64(step)/float64(s.Annealed), 1))) / 2
 	}
@@ -57,43 +55,19 @@ func (s Schedule) At(step int) float64 {
 
 // Check returns an error that names a setting that is wrong.
 func (a Adam) Check() error {
-	for _, f := range []struct {
-		name    string
-		value   float64
-		allowed bool
-	}{
-		{"learning rate", a.Schedule.Rate, a.Schedule.Rate >= 0},
-		{"decay of the learning rate", a.Schedule.Decay, a.Schedule.Decay >= 0},
-		{"steps between decays", float64(a.Schedule.Every), a.Schedule.Every >= 0},
-		{"steps of annealing", float64(a.Schedule.Annealed), a.Schedule.Annealed >= 0},
-		{"Beta2", a.Beta2, a.Beta2 >= 0 && a.Beta2 < 1},
-		{"WeightDecay", a.WeightDecay, a.WeightDecay >= 0},
-	} {
-		if !f.allowed || math.IsInf(f.value, 0) {
-			return fmt.Errorf("%s is %v: it must be positive and finite, Beta2 below 1 (0 takes the default)",
-				f.name, f.value)
-		}
-	}
-	return nil
+	s := a.Schedule
+	return limits.Fill("Optimiser",
+		limits.Float("Schedule.Rate", &s.Rate).Zero("0.01").Positive(),
+		limits.Float("Schedule.Decay", &s.Decay).From(0),
+		limits.Int("Schedule.Every", &s.Every).From(0),
+		limits.Int("Schedule.Annealed", &s.Annealed).From(0),
+		limits.Float("Beta2", &a.Beta2).Zero("0.999").Inside(0, 1),
+		limits.Float("WeightDecay", &a.WeightDecay).From(0),
+	)
 }
 
 // Moments are the state of Adam: running means of the gradient and of its square, [W] each.
 type Moments struct{ Mean, Square *graph.Node }
-
-// ascend moves psi, [W], along the gradient, without asking whether anything is finite.
-func (a Adam) ascend(psi, gradient *graph.Node, m Moments, step, rate *graph.Node) (*graph.Node, Moments) {
-	beta2 := cmp.Or(a.Beta2, 0.999)
-	m.Mean = Add(MulScalar(m.Mean, beta1), MulScalar(gradient, 1-beta1))
-	m.Square = Add(MulScalar(m.Square, beta2), MulScalar(Square(gradient), 1-beta2))
-	unbias := func(moment *Node, beta float64) *Node {
-		return Div(moment, OneMinus(Exp(MulScalar(step, math.Log(beta)))))
-	}
-	direction := Div(unbias(m.Mean, beta1), AddScalar(Sqrt(unbias(m.Square, beta2)), epsilon))
-	if a.WeightDecay > 0 {
-		direction = Sub(direction, MulScalar(psi, a.WeightDecay))
-	}
-	return Add(psi, Mul(direction, rate)), m
-}
 
 // AscendFinite moves psi, [..., W], along the gradient of what is to be maximised, and skips steps that are not finite.
 // A row of psi and its moments change only if its gradient and its new value are finite, and usable, [...], is true
@@ -106,7 +80,17 @@ func (a Adam) AscendFinite(
 	if usable != nil {
 		moved = And(usable, moved)
 	}
-	next, after = a.ascend(psi, gradient, m, step, rate)
+	beta2 := cmp.Or(a.Beta2, 0.999)
+	after.Mean = Add(MulScalar(m.Mean, beta1), MulScalar(gradient, 1-beta1))
+	after.Square = Add(MulScalar(m.Square, beta2), MulScalar(Square(gradient), 1-beta2))
+	unbias := func(moment *Node, beta float64) *Node {
+		return Div(moment, OneMinus(Exp(MulScalar(step, math.Log(beta)))))
+	}
+	direction := Div(unbias(after.Mean, beta1), AddScalar(Sqrt(unbias(after.Square, beta2)), epsilon))
+	if a.WeightDecay > 0 {
+		direction = Sub(direction, MulScalar(psi, a.WeightDecay))
+	}
+	next = Add(psi, Mul(direction, rate))
 	moved = And(moved, LogicalAll(IsFinite(next), -1))
 	keep := func(new, old *Node) *Node {
 		return Where(BroadcastToDims(ExpandAxes(moved, -1), old.Shape().Dimensions...), new, old)

@@ -97,9 +97,6 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 	return l
 }
 
-// thetaName is the entry of the state that holds theta, [J, Q].
-const thetaName = "theta"
-
 // validates says whether there are validation rows.
 func (r *training) validates() bool { return r.Validation.Count > 0 }
 
@@ -153,7 +150,7 @@ func (r *training) fill(ctx context.Context, state *compute.State) error {
 		return err
 	}
 	if r.Start != nil {
-		state.Set(thetaName, compute.Floats(r.DType, r.Start, r.members, r.width))
+		state.Set("theta", compute.Floats(r.DType, r.Start, r.members, r.width))
 	}
 	if c, ok := r.Learner.(Collector); ok {
 		for name, t := range c.Collected(r.DType) {
@@ -163,7 +160,7 @@ func (r *training) fill(ctx context.Context, state *compute.State) error {
 	if !r.validates() {
 		return nil
 	}
-	return run.BeginBest(state, []string{thetaName}, r.members)
+	return run.BeginBest(state, []string{"theta"}, r.members)
 }
 
 // advance makes a step, and a collection when it ends an epoch.
@@ -205,19 +202,19 @@ func (r *training) advance(ctx context.Context, state *compute.State, made int) 
 
 // result has theta at each member's best validation at the end of a run, and after the last step on its way.
 func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
-	names := []string{thetaName}
+	names := []string{"theta"}
 	if c, ok := r.Learner.(Collector); ok {
 		names = slices.AppendSeq(names, maps.Keys(c.Collected(r.DType)))
 	}
 	if r.validates() {
-		names = append(names, run.BestPrefix+thetaName)
+		names = append(names, run.BestPrefix+"theta")
 	}
 	host, err := at.Host(names...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}
 	d := &Details{Collected: host, Steps: at.Step, PerEpoch: r.perEpoch, patience: r.Patience}
-	if d.Theta, err = compute.Float64s(host[thetaName]); err != nil {
+	if d.Theta, err = compute.Float64s(host["theta"]); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}
 	for _, t := range at.Records {
@@ -227,10 +224,10 @@ func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
 	for _, v := range at.Validated {
 		scores := slices.Clone(v.Scores)
 		floats.AddConst(r.LogScale(), scores)
-		d.Validated = append(d.Validated, Validation{v.Step, scores})
+		d.Validated = append(d.Validated, fit.Validated{Step: v.Step, Scores: scores})
 	}
 	if r.validates() {
-		best, err := compute.Float64s(host[run.BestPrefix+thetaName])
+		best, err := compute.Float64s(host[run.BestPrefix+"theta"])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.Owner, err)
 		}

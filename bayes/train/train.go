@@ -153,7 +153,7 @@ type Details struct {
 	Steps     int                        // made
 	PerEpoch  int                        // steps in an epoch
 	Trace     []StepRecord               // one for each step
-	Validated []Validation               // one for each validation
+	Validated []fit.Validated            // one for each validation, with the data's LogScale added
 	// Best is each member's best validation, at which its parameters are taken; Step 0 if no validation was finite, nil
 	// without a validation part.
 	Best []run.Best
@@ -176,12 +176,6 @@ type StepRecord struct {
 	Rejected int
 }
 
-// Validation holds the members' scores on the validation rows after a step, plus the data's LogScale.
-type Validation struct {
-	Step int       // counted from 1
-	NLPD []float64 // of each member
-}
-
 // Result is a result with these details, the curves of loss and validations as means over members, and doubts about
 // the training. The method adds its draws or its posterior.
 func (d *Details) Result(status run.Status) *fit.Result {
@@ -191,7 +185,7 @@ func (d *Details) Result(status run.Status) *fit.Result {
 	}
 	scores := fit.Curve{Name: fit.ValidationCurve}
 	for _, v := range d.Validated {
-		scores.Steps, scores.Values = append(scores.Steps, v.Step), append(scores.Values, stat.Mean(v.NLPD, nil))
+		scores.Steps, scores.Values = append(scores.Steps, v.Step), append(scores.Values, stat.Mean(v.Scores, nil))
 	}
 	if len(d.Validated) > 0 {
 		r.Curves = append(r.Curves, scores)

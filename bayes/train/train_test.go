@@ -204,8 +204,8 @@ func TestResume(t *testing.T) {
 	job.observe = nil
 	shift := math.Log(job.unit)
 	for i, v := range first.Validated {
-		for m, score := range v.NLPD {
-			if score != whole.Validated[i].NLPD[m]+shift {
+		for m, score := range v.Scores {
+			if score != whole.Validated[i].Scores[m]+shift {
 				t.Errorf("validation %d: %v, and %v in another unit", i, whole.Validated[i], v)
 			}
 		}
@@ -265,13 +265,13 @@ func TestResumeFromOtherStart(t *testing.T) {
 func TestBadSettings(t *testing.T) {
 	asked := 0
 	for want, spoil := range map[string]func(*alone){
-		"mine: Training.Epochs is -1":     func(a *alone) { a.Epochs = -1 },
-		"mine: Training.BatchSize is 30":  func(a *alone) { a.BatchSize = 30 },
-		"Task.Start has 5 numbers":        func(a *alone) { a.task.Start = make([]float64, 5) },
-		"1 members of 6 each":             func(a *alone) { a.task.Start = make([]float64, 5) },
-		"the rows of the training part":   func(a *alone) { a.task.Train = train.Rows{} },
-		"mine: learning rate is -":        func(a *alone) { a.Optimiser.Schedule.Rate = -1 },
-		"mine: Training.ValidateEvery is": func(a *alone) { a.ValidateEvery = -1 },
+		"mine: Training.Epochs is -1":        func(a *alone) { a.Epochs = -1 },
+		"mine: Training.BatchSize is 30":     func(a *alone) { a.BatchSize = 30 },
+		"Task.Start has 5 numbers":           func(a *alone) { a.task.Start = make([]float64, 5) },
+		"1 members of 6 each":                func(a *alone) { a.task.Start = make([]float64, 5) },
+		"the rows of the training part":      func(a *alone) { a.task.Train = train.Rows{} },
+		"mine: Optimiser.Schedule.Rate is -": func(a *alone) { a.Optimiser.Schedule.Rate = -1 },
+		"mine: Training.ValidateEvery is":    func(a *alone) { a.ValidateEvery = -1 },
 	} {
 		job := alone{task: task(1, 20, &asked)}
 		spoil(&job)

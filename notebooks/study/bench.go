@@ -225,7 +225,7 @@ func (b *bench) train(
 	if d := fit.Details[*train.Details](result); d != nil {
 		f.epochs = epoch(d.Steps)
 		for _, v := range d.Validated {
-			f.curve = append(f.curve, validated{epoch: epoch(v.Step), nlpd: stat.Mean(v.NLPD, nil)})
+			f.curve = append(f.curve, validated{epoch: epoch(v.Step), nlpd: stat.Mean(v.Scores, nil)})
 		}
 		if chain := fit.Details[*mcmc.Details](result); chain != nil { // it goes on after the training
 			f.curve = nil
