@@ -66,15 +66,16 @@ func ExampleRun() {
 	options := run.Options{Owner: "newton", Checkpoint: filepath.Join(folder, "state"), Format: "newton/1",
 		Every: time.Minute}
 
-	first := run.New(&newton{X: 1}, options)
-	for now, err := range first.Steps(context.Background()) {
-		if err != nil {
-			log.Fatal(err)
-		}
+	ctx, cancel := context.WithCancel(context.Background())
+	watched := run.Watched(ctx, func(now run.Progress, _ run.Machine) {
 		fmt.Printf("step %d of %d: %.6f\n", now.Step, now.Steps, now.Score("x"))
 		if now.Step == 2 {
-			break
+			cancel()
 		}
+	})
+	first := run.New(&newton{X: 1}, options)
+	if err := first.Loop(watched); err != nil {
+		log.Fatal(err)
 	}
 	fmt.Println(first.Status())
 

@@ -5,7 +5,7 @@
 // Its parts:
 //
 //   - Run: makes the steps of a Machine, an algorithm with its state, until it is done, its context ends, or an error
-//     occurs. Loop makes them all; Steps gives them one by one to a range loop of your own.
+//     occurs. Watched calls a function after each.
 //   - Progress and Status: where a run stands, and how it ended.
 //   - Selection and KeepBest: the best validation so far, and when to stop early.
 //
@@ -32,7 +32,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -108,9 +107,6 @@ func New(m Machine, o Options) *Run { return &Run{machine: m, Options: o} }
 // Status is how the run ended: empty before its end, and after an error without a result.
 func (r *Run) Status() Status { return r.status }
 
-// Err is the error that Loop returns.
-func (r *Run) Err() error { return r.err }
-
 // Elapsed is the time of all sessions, compilation included.
 func (r *Run) Elapsed() time.Duration {
 	if r.begun.IsZero() {
@@ -122,28 +118,12 @@ func (r *Run) Elapsed() time.Duration {
 // Loop makes steps until the run ends. The end of the context is not an error. After an error Status says whether there
 // is a result: Stopped (or Completed, if only the last checkpoint failed), or empty.
 func (r *Run) Loop(ctx context.Context) error {
-	r.steps(ctx, func() bool { return true })
+	r.steps(ctx)
 	return r.err
 }
 
-// Steps is Loop as an iterator: it yields after each step, and if the run ends with an error once more, with the error.
-// Leaving the loop early ends the session as a cancelled context does, after the checkpoint is written; ranging over
-// Steps again continues.
-func (r *Run) Steps(ctx context.Context) iter.Seq2[Progress, error] {
-	return func(yield func(Progress, error) bool) {
-		left := false
-		r.steps(ctx, func() bool {
-			left = !yield(r.progress(), nil)
-			return !left
-		})
-		if r.err != nil && !left {
-			yield(r.progress(), r.err)
-		}
-	}
-}
-
-// steps makes steps until the run ends or after says that no more are wanted.
-func (r *Run) steps(ctx context.Context, after func() bool) {
+// steps is Loop, which leaves its error in r.err.
+func (r *Run) steps(ctx context.Context) {
 	r.begun, r.saved, r.status, r.err = time.Now(), time.Now(), "", nil
 	defer func() { r.before, r.begun = r.Elapsed(), time.Time{} }()
 	defer func() {
@@ -175,9 +155,6 @@ func (r *Run) steps(ctx context.Context, after func() bool) {
 		r.report(false)
 		if watch, ok := ctx.Value(watchKey{}).(func(Progress, Machine)); ok {
 			watch(r.progress(), r.machine)
-		}
-		if !after() && r.status == "" {
-			r.status = Cancelled
 		}
 	}
 	if r.status == "" {

@@ -177,17 +177,6 @@ func TestGoesOn(t *testing.T) {
 			}
 			return r.Loop(ctx)
 		},
-		"break": func(r *Run) error {
-			for now, err := range r.Steps(context.Background()) {
-				if err != nil {
-					return err
-				}
-				if now.Step == 8 {
-					break
-				}
-			}
-			return r.Err()
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t)
@@ -315,19 +304,14 @@ func TestUnwritable(t *testing.T) {
 				return nil
 			}
 			r := New(a, o)
-			steps, last := 0, error(nil)
-			for _, err := range r.Steps(context.Background()) {
-				if last = err; err == nil {
-					steps++
-				}
-			}
-			if r.Status() != c.want || last == nil || last != r.Err() ||
-				!strings.Contains(last.Error(), "test: checkpoint") {
-				t.Errorf("%q, %v", r.Status(), last)
+			steps := 0
+			err := r.Loop(Watched(t.Context(), func(Progress, Machine) { steps++ }))
+			if computetest.WantError(t, name, err, "test: checkpoint"); r.Status() != c.want {
+				t.Errorf("%q, %v", r.Status(), err)
 			}
 			want := map[Status]int{Stopped: 3, Completed: 6}[c.want]
 			if steps != want || a.step != want || a.sum != sumTo(want) {
-				t.Errorf("%d steps were yielded and %d made, sum %v", steps, a.step, a.sum)
+				t.Errorf("%d steps were watched and %d made, sum %v", steps, a.step, a.sum)
 			}
 			if (r.Status().Err() == nil) != (c.want == Completed) {
 				t.Errorf("the status's error is %v", r.Status().Err())
@@ -384,11 +368,12 @@ func TestErrors(t *testing.T) {
 func TestOtherRuns(t *testing.T) {
 	o := options(t)
 	half := &adder{steps: 6}
-	for range New(half, o).Steps(context.Background()) {
-		if half.step == 3 {
-			break
+	ctx, cancel := context.WithCancel(t.Context())
+	computetest.NoError(t, New(half, o).Loop(Watched(ctx, func(now Progress, _ Machine) {
+		if now.Step == 3 {
+			cancel()
 		}
-	}
+	})))
 	good := computetest.Must(tensorfile.Read(o.Checkpoint))
 	forge := func(old, new string, kept map[string]*tensors.Tensor) func(string) error {
 		return func(path string) error {
