@@ -203,7 +203,7 @@ func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 		m.tried.Surrogates(rng, target, phi)
 	}
 	if numbers := m.tried.Numbers(); numbers != nil {
-		record = Concatenate([]*Node{record, numbers}, 0)
+		record = Concatenate([]*Node{ConvertDType(record, compute.Float64), numbers}, 0)
 	}
 	return m.carrier.pack(s), record
 }
