@@ -22,15 +22,16 @@ var models = map[string]bayes.Model{
 	},
 	"bernoulli": {
 		Network: nn.MLP{Hidden: []int{2}, Activation: nn.Swish, Init: nn.GlorotUniform}, Likelihood: bayes.Bernoulli{},
-		Prior: bayes.Laplace{B: 2, PerLayer: map[int]float64{2: .5}}, Stochastic: bayes.All(),
+		Prior: bayes.LearntPrecision{ByWidth: true}, Stochastic: bayes.All(),
 	},
 	"categorical": {
 		Network: nn.MLP{Hidden: []int{7}, Activation: nn.Softplus, Init: nn.Zeros}, Likelihood: bayes.Categorical{},
-		Prior: bayes.Laplace{}, Stochastic: bayes.Weights(2).And(bayes.Biases()), Scaling: bayes.Scaling{KeepFeatures: true},
+		Prior: bayes.LearntPrecision{}, Stochastic: bayes.Names("layer2/weights").And(bayes.Layers(1)),
+		Scaling: bayes.Scaling{KeepFeatures: true},
 	},
 	"convolutional": {
 		Network: nn.CNN{Height: 8, Width: 9, Channels: 2, Hidden: []int{7}, Activation: nn.Swish, Init: nn.HeNormal,
-			Convolutions: []nn.Conv{{Filters: 3, Kernel: 4, Padding: nn.Valid, Pool: 2, Pooling: nn.Max}, {Filters: 5}}},
+			Convolutions: []nn.Conv{{Filters: 3, Kernel: 4, Valid: true, Pool: 2, MaxPool: true}, {Filters: 5}}},
 		Likelihood: bayes.Bernoulli{}, Prior: bayes.Normal{}, Stochastic: bayes.Layers(1),
 	},
 }
@@ -98,8 +99,10 @@ func TestOwnTypesAreWritten(t *testing.T) {
 		network nn.Network
 		says    string
 	}{
-		{silent{nn.Tanh}, "bayes_test.silent.act"}, {unwritten{nn.MLP{Hidden: []int{3}}}, "bayes_test.unwritten.MLP.Hidden"},
+		{silent{nn.Tanh}, "bayes_test.silent is not the same"},
+		{unwritten{nn.MLP{Hidden: []int{3}}}, "it was {MLP:{Hidden:[3]"},
 		{forgetful{4}, "contradict each other"}, {silent{}, ""}, {nn.MLP{Hidden: []int{}}, ""},
+		{nn.CNN{Convolutions: []nn.Conv{}}, ""},
 	} {
 		m := bayes.Model{Network: c.network, Likelihood: bayes.Gaussian{}, Stochastic: bayes.All()}
 		_, written := json.Marshal(m)

@@ -15,7 +15,7 @@ import (
 // they have all at once.
 func TestConvolutionInChunks(t *testing.T) {
 	network := nn.CNN{Height: 5, Width: 4, Hidden: []int{3}, Activation: nn.Tanh,
-		Convolutions: []nn.Conv{{Filters: 3, Pool: 2, Pooling: nn.Max}, {Filters: 2, Kernel: 2}}}
+		Convolutions: []nn.Conv{{Filters: 3, Pool: 2, MaxPool: true}, {Filters: 2, Kernel: 2}}}
 	const pixels = 20
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for i, stochastic := range []bayes.Partition{bayes.Layers(1), bayes.Layers(1, 2), bayes.Layers(3)} {

@@ -67,9 +67,9 @@ func init() { bayes.Register(oneKernel{}) }
 
 // Layers implements nn.Network.
 func (oneKernel) Layers(inputs, _ int) ([]nn.Layer, error) {
+	image := nn.Image{Height: 1, Width: inputs, Channels: 1}
 	return []nn.Layer{
-		withoutBiases{nn.Convolution{Number: 1, Height: 1, Width: inputs, Channels: 1, Filters: 1, Kernel: 2}}, nn.Tanh,
-		nn.Pool{Height: 1, Width: inputs, Channels: 1},
+		withoutBiases{nn.Convolution{Number: 1, Image: image, Filters: 1, Kernel: 2}}, nn.Tanh, nn.Pool{Image: image},
 	}, nil
 }
 
@@ -107,16 +107,18 @@ const height, width, filters, places = 3, 4, 2, 2 // places of the second's kern
 
 // Layers implements nn.Network.
 func (twoConvolutions) Layers(int, int) ([]nn.Layer, error) {
+	image := nn.Image{Height: height, Width: width, Channels: 1}
+	result := nn.Image{Height: height, Width: width, Channels: filters}
 	return []nn.Layer{
-		nn.Convolution{Number: 1, Height: height, Width: width, Channels: 1, Filters: filters, Kernel: 2}, nn.Tanh,
-		nn.Convolution{Number: 2, Height: height, Width: width, Channels: filters, Filters: 1, Kernel: 3, Stride: 2},
+		nn.Convolution{Number: 1, Image: image, Filters: filters, Kernel: 2}, nn.Tanh,
+		nn.Convolution{Number: 2, Image: result, Filters: 1, Kernel: 3, Stride: 2},
 		nn.Tanh, nn.Dense{Number: 3, In: places * places, Out: 1},
 	}, nil
 }
 
 // sharedKernels have two biases of the first convolution as each particle's own.
 func sharedKernels() tinyCNN {
-	c := tinyCNN{network: twoConvolutions{}, stochastic: bayes.Biases(1), pixels: height * width}
+	c := tinyCNN{network: twoConvolutions{}, stochastic: bayes.Names("layer1/biases"), pixels: height * width}
 	const first, second, last = filters * 2 * 2, 3 * 3 * filters, places * places
 	for i := range first + second + 1 + last + 1 {
 		c.psi = append(c.psi, .8*math.Sin(1.9*float64(i+1)))

@@ -19,9 +19,9 @@ type CNN struct {
 	Channels     int    `json:"channels,omitempty"` // numbers of a pixel; default 1
 	Convolutions []Conv `json:"convolutions"`       // may be empty: an MLP
 
-	// Normalisation of the convolutions' results; default none. ByFilterResponse is followed by Threshold, also a
-	// layer, in place of the Activation.
-	Normalisation Normalisation `json:"normalisation,omitempty"`
+	// Normalised: each convolution is followed by FilterResponse and Threshold, which are layers too, in place of the
+	// Activation.
+	Normalised bool `json:"normalised,omitempty"`
 
 	Hidden     []int       `json:"hidden"`         // may be empty
 	Activation Activation  `json:"activation"`     // default ReLU
@@ -30,57 +30,49 @@ type CNN struct {
 
 // Conv is a convolution of a CNN and the pooling after it.
 type Conv struct {
-	Filters int     `json:"filters"`
-	Kernel  int     `json:"kernel,omitempty"`  // side of the kernels, in pixels; default 3
-	Padding Padding `json:"padding,omitempty"` // at the edges; default Same
-	Pool    int     `json:"pool,omitempty"`    // side of the squares that are pooled; default 1: no pooling
-	Pooling Pooling `json:"pooling,omitempty"` // default Average
+	Filters int  `json:"filters"`
+	Kernel  int  `json:"kernel,omitempty"` // side of the kernels, in pixels; default 3
+	Valid   bool `json:"valid,omitempty"`  // kernels stay inside the image: see Convolution
+	Pool    int  `json:"pool,omitempty"`   // side of the squares that are pooled; default 1: no pooling
+	MaxPool bool `json:"max_pool,omitempty"`
 }
 
 var _ Network = CNN{}
 
 // Layers implements Network.
 func (n CNN) Layers(inputs, outputs int) ([]Layer, error) {
-	height, width, channels := n.Height, n.Width, cmp.Or(n.Channels, 1)
-	if err := checkImages("a CNN", n.Height, n.Width, n.Channels, inputs); err != nil {
-		return nil, err
-	}
-	if err := n.Normalisation.check(); err != nil {
+	image := Image{n.Height, n.Width, cmp.Or(n.Channels, 1)}
+	if err := image.check("a CNN", inputs); err != nil {
 		return nil, err
 	}
 	var layers []Layer
 	number := 0
-	for i, c := range n.Convolutions {
-		if err := c.check(i+1, height, width); err != nil {
+	for _, c := range n.Convolutions {
+		convolution := Convolution{Number: number + 1, Image: image, Filters: c.Filters, Kernel: cmp.Or(c.Kernel, 3),
+			Valid: c.Valid, Init: n.Init}
+		if err := convolution.check(); err != nil {
 			return nil, err
 		}
-		convolution := Convolution{
-			Number: number + 1, Height: height, Width: width, Channels: channels, Filters: c.Filters, Kernel: c.kernel(),
-			Padding: c.Padding, Init: n.Init,
-		}
-		height, width = convolution.Size()
-		channels = c.Filters
+		image = convolution.result()
 		number++
 		layers = append(layers, convolution)
-		if n.Normalisation == ByFilterResponse {
-			layers = append(layers, FilterResponse{Number: number + 1, Height: height, Width: width, Channels: channels},
-				Threshold{Number: number + 2, Height: height, Width: width, Channels: channels})
+		if n.Normalised {
+			layers = append(layers, FilterResponse{number + 1, image}, Threshold{number + 2, image})
 			number += 2
 		} else {
 			layers = append(layers, n.Activation)
 		}
-		if c.Pool <= 1 {
+		if c.Pool == 0 || c.Pool == 1 {
 			continue
 		}
-		if c.Pool > min(height, width) {
-			return nil, fmt.Errorf("nn: convolution %d pools squares of %d x %d pixels of images of %d x %d, which leaves "+
-				"nothing: take a smaller Pool, or fewer poolings before it", i+1, c.Pool, c.Pool, height, width)
+		pool := Pool{Image: image, Side: c.Pool, Max: c.MaxPool}
+		if err := pool.check(); err != nil {
+			return nil, err
 		}
-		pool := Pool{Height: height, Width: width, Channels: channels, Side: c.Pool, Pooling: c.Pooling}
 		layers = append(layers, pool)
-		height, width = pool.Size()
+		image = pool.result()
 	}
-	dense, err := MLP{Hidden: n.Hidden, Activation: n.Activation, Init: n.Init}.Layers(height*width*channels, outputs)
+	dense, err := MLP{Hidden: n.Hidden, Activation: n.Activation, Init: n.Init}.Layers(image.size(), outputs)
 	if err != nil {
 		return nil, err
 	}
@@ -94,39 +86,22 @@ func (n CNN) Layers(inputs, outputs int) ([]Layer, error) {
 	return layers, nil
 }
 
-// checkImages is for a network of images of a size; 0 channels are 1.
-func checkImages(network string, height, width, channels, inputs int) error {
-	channels = cmp.Or(channels, 1)
-	if height < 1 || width < 1 || channels < 1 {
+// Image is the size of images: in pixels, and in numbers of a pixel.
+type Image struct{ Height, Width, Channels int }
+
+// size is the count of an image's numbers.
+func (i Image) size() int { return i.Height * i.Width * i.Channels }
+
+// check is an error unless the data's features are such images.
+func (i Image) check(network string, inputs int) error {
+	if i.Height < 1 || i.Width < 1 || i.Channels < 1 {
 		return fmt.Errorf("nn: %s for images of %d x %d pixels with %d channels: set Height and Width, and Channels if "+
-			"there are several, to at least 1", network, height, width, channels)
+			"there are several, to at least 1", network, i.Height, i.Width, i.Channels)
 	}
-	if product := float64(height) * float64(width) * float64(channels); product != float64(inputs) { // no overflow
+	if size := float64(i.Height) * float64(i.Width) * float64(i.Channels); size != float64(inputs) { // no overflow
 		return fmt.Errorf("nn: %s for images of %d x %d pixels with %d channels takes %.0f features, but the data has %d: "+
-			"set Height, Width and Channels to those of the images, whose product is the number of features", network, height,
-			width, channels, product, inputs)
+			"set Height, Width and Channels to those of the images, whose product is the number of features", network,
+			i.Height, i.Width, i.Channels, size, inputs)
 	}
 	return nil
-}
-
-func (c Conv) kernel() int { return cmp.Or(c.Kernel, 3) }
-
-// check is for the convolution of a number, of images of a size.
-func (c Conv) check(number, height, width int) error {
-	switch kernel := c.kernel(); {
-	case c.Filters < 1:
-		return fmt.Errorf("nn: convolution %d has %d filters: it must have at least 1", number, c.Filters)
-	case kernel < 1:
-		return fmt.Errorf("nn: convolution %d has a kernel of side %d: it must be at least 1, or 0 for the default of 3",
-			number, kernel)
-	case kernel > min(height, width):
-		return kernelTooLarge(number, kernel, height, width)
-	case c.Pool < 0:
-		return fmt.Errorf("nn: convolution %d pools squares of side %d: it must be at least 1, or 0 for no pooling", number,
-			c.Pool)
-	}
-	if err := c.Padding.check(); err != nil {
-		return err
-	}
-	return c.Pooling.check()
 }

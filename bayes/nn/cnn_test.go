@@ -11,15 +11,15 @@ import (
 func TestCNNLayers(t *testing.T) {
 	layers, err := CNN{
 		Height: 9, Width: 12, Channels: 2, Hidden: []int{7}, Activation: Tanh, Init: HeNormal,
-		Convolutions: []Conv{{Filters: 5, Pool: 2, Pooling: Max}, {Filters: 3, Kernel: 2, Padding: Valid}},
+		Convolutions: []Conv{{Filters: 5, Pool: 2, MaxPool: true}, {Filters: 3, Kernel: 2, Valid: true}},
 	}.Layers(216, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Layer{
-		Convolution{Number: 1, Height: 9, Width: 12, Channels: 2, Filters: 5, Kernel: 3, Init: HeNormal}, Tanh,
-		Pool{Height: 9, Width: 12, Channels: 5, Side: 2, Pooling: Max},
-		Convolution{Number: 2, Height: 4, Width: 6, Channels: 5, Filters: 3, Kernel: 2, Padding: Valid, Init: HeNormal}, Tanh,
+		Convolution{Number: 1, Image: Image{9, 12, 2}, Filters: 5, Kernel: 3, Init: HeNormal}, Tanh,
+		Pool{Image: Image{9, 12, 5}, Side: 2, Max: true},
+		Convolution{Number: 2, Image: Image{4, 6, 5}, Filters: 3, Kernel: 2, Valid: true, Init: HeNormal}, Tanh,
 		Dense{Number: 3, In: 3 * 5 * 3, Out: 7, Init: HeNormal}, Tanh, Dense{Number: 4, In: 7, Out: 4, Init: HeNormal},
 	}
 	if !reflect.DeepEqual(layers, want) {
@@ -53,21 +53,17 @@ func TestCNNLayers(t *testing.T) {
 
 // A normalisation stands between a convolution and its activation, and counts as a layer.
 func TestNormalisedCNN(t *testing.T) {
-	for normalisation, want := range map[Normalisation][]Layer{
-		ByFilterResponse: {
-			Convolution{Number: 1, Height: 4, Width: 5, Channels: 1, Filters: 2, Kernel: 3},
-			FilterResponse{Number: 2, Height: 4, Width: 5, Channels: 2}, Threshold{Number: 3, Height: 4, Width: 5, Channels: 2},
-			Pool{Height: 4, Width: 5, Channels: 2, Side: 2},
-			Convolution{Number: 4, Height: 2, Width: 2, Channels: 2, Filters: 3, Kernel: 1},
-			FilterResponse{Number: 5, Height: 2, Width: 2, Channels: 3}, Threshold{Number: 6, Height: 2, Width: 2, Channels: 3},
-			Dense{Number: 7, In: 12, Out: 2},
-		},
-	} {
-		layers, err := CNN{Height: 4, Width: 5, Activation: Tanh, Normalisation: normalisation,
-			Convolutions: []Conv{{Filters: 2, Pool: 2}, {Filters: 3, Kernel: 1}}}.Layers(20, 2)
-		if err != nil || !reflect.DeepEqual(layers, want) {
-			t.Errorf("%s: layers\n%+v, %v, want\n%+v", normalisation, layers, err, want)
-		}
+	first, second := Image{4, 5, 2}, Image{2, 2, 3}
+	want := []Layer{
+		Convolution{Number: 1, Image: Image{4, 5, 1}, Filters: 2, Kernel: 3}, FilterResponse{2, first}, Threshold{3, first},
+		Pool{Image: first, Side: 2},
+		Convolution{Number: 4, Image: Image{2, 2, 2}, Filters: 3, Kernel: 1}, FilterResponse{5, second}, Threshold{6, second},
+		Dense{Number: 7, In: 12, Out: 2},
+	}
+	layers, err := CNN{Height: 4, Width: 5, Activation: Tanh, Normalised: true,
+		Convolutions: []Conv{{Filters: 2, Pool: 2}, {Filters: 3, Kernel: 1}}}.Layers(20, 2)
+	if err != nil || !reflect.DeepEqual(layers, want) {
+		t.Errorf("layers\n%+v, %v, want\n%+v", layers, err, want)
 	}
 }
 
@@ -87,21 +83,17 @@ func TestCNNErrors(t *testing.T) {
 			[]string{"takes 19", "but the data has 3"}},
 		{conv(Conv{}), 24, 1, []string{"convolution 1 has 0 filters", "at least 1"}},
 		{conv(Conv{Filters: 2}, Conv{Filters: -2}), 24, 1, []string{"convolution 2 has -2 filters"}},
-		{conv(Conv{Filters: 2, Kernel: -3}), 24, 1, []string{"kernel of side -3", "default"}},
-		{conv(Conv{Filters: 2, Kernel: 5}), 24, 1,
+		{conv(Conv{Filters: 2, Kernel: -3}), 24, 1, []string{"kernel of side -3", "at least 1"}},
+		{conv(Conv{Filters: 2, Kernel: 5, Valid: true}), 24, 1,
 			[]string{"5 x 5 pixels, larger than its images of 4 x 6", "smaller Kernel"}},
-		{conv(Conv{Filters: 2, Pool: 2}, Conv{Filters: 2}), 24, 1,
+		{conv(Conv{Filters: 2, Pool: 2}, Conv{Filters: 2, Valid: true}), 24, 1,
 			[]string{"convolution 2", "3 x 3 pixels, larger than its images of 2 x 3", "fewer poolings"}},
-		{conv(Conv{Filters: 2, Padding: "full"}), 24, 1, []string{`padding "full"`, "use same or valid"}},
-		{conv(Conv{Filters: 2, Pool: 2, Pooling: "sum"}), 24, 1, []string{`pooling "sum"`, "use average or max"}},
-		{conv(Conv{Filters: 2, Pool: -2}), 24, 1, []string{"squares of side -2", "no pooling"}},
-		{conv(Conv{Filters: 2, Padding: Valid, Pool: 3}), 24, 1,
-			[]string{"3 x 3 pixels of images of 2 x 4, which leaves nothing", "smaller Pool"}},
+		{conv(Conv{Filters: 2, Pool: -2}), 24, 1, []string{"squares of side -2", "0 for the whole"}},
+		{conv(Conv{Filters: 2, Valid: true, Pool: 3}), 24, 1,
+			[]string{"side 3 in images of 2 x 4 pixels", "fewer poolings"}},
 		{CNN{Height: 4, Width: 6, Hidden: []int{3, 0}}, 24, 1, []string{"hidden layer 2 has width 0"}},
 		{conv(Conv{Filters: 2}), 24, 0, []string{"to 0 outputs"}},
 		{CNN{Height: 4, Width: 6, Activation: "rellu"}, 24, 1, []string{`"rellu": use relu`}},
-		{CNN{Height: 4, Width: 6, Normalisation: "batch"}, 24, 1, []string{"no part of this library", "use filter_response"}},
-		{CNN{Height: 4, Width: 6, Normalisation: "layer"}, 24, 1, []string{`"layer": use filter_response`}},
 		{CNN{Height: 4, Width: 6, Init: "orthogonal"}, 24, 1, []string{`"orthogonal": use lecun_normal`}},
 	} {
 		_, err := c.network.Layers(c.inputs, c.outputs)

@@ -18,43 +18,25 @@ import (
 // channels of weight times pixel, plus the filter's bias (a cross-correlation, as in all neural networks; LeCun and
 // others 1989). Weights are [filters, kernel, kernel, channels], biases [filters], each shared or per particle.
 //
+// Zeros surround the image, (k-1)/2 rows before it and k/2 after it for a kernel of k rows: the result has as many
+// pixels as the image, or one in each square of Stride x Stride. Valid keeps the kernel inside the image instead: the
+// result is smaller by k-1 rows and columns.
+//
 // Shared weights are a convolution of XLA's over the images of all particles. Weights of each particle's own multiply
 // patches, one for each pixel of the result, which take kernel x kernel times the memory of the images. So do shared
 // weights on a GPU, where matrix products of float32 are exact and convolutions are not.
 type Convolution struct {
-	Number                  int // of the layer, counted from 1: its parameters are "layer1/weights" and "layer1/biases"
-	Height, Width, Channels int // of its input
-	Filters                 int // channels of its output
-	Kernel                  int // side of the kernels, in pixels
-	Stride                  int // pixels from one place of a kernel to the next; default 1
-	Padding                 Padding
-	Init                    Initialiser // of the weights; biases start at 0
-}
-
-// Padding says what a convolution does at the edges of an image.
-type Padding string
-
-// The paddings. The zero value is Same.
-const (
-	// Same surrounds the image by zeros, (k-1)/2 rows before it and k/2 after it for a kernel of k rows: the result has as
-	// many pixels as the image, or one in each square of Stride x Stride.
-	Same Padding = "same"
-	// Valid keeps the kernel inside the image: the result is smaller by k-1 rows and columns.
-	Valid Padding = "valid"
-)
-
-func (p Padding) check() error {
-	switch p {
-	case "", Same, Valid:
-		return nil
-	}
-	return fmt.Errorf("nn: unknown padding %q: use same or valid", string(p))
+	Number  int // of the layer, counted from 1: its parameters are "layer1/weights" and "layer1/biases"
+	Image       // of its input
+	Filters int // channels of its output
+	Kernel  int // side of the kernels, in pixels
+	Stride  int // pixels from one place of a kernel to the next; default 1
+	Valid   bool
+	Init    Initialiser // of the weights; biases start at 0
 }
 
 var (
-	_ Layer = Convolution{}
 	_ Sized = Convolution{}
-	_ Layer = Pool{}
 	_ Sized = Pool{}
 )
 
@@ -72,27 +54,27 @@ func (l Convolution) Parameters() []Parameter {
 
 // padding returns the number of zero pixels before and after each row and column.
 func (l Convolution) padding() (before, after int) {
-	if l.Padding == Valid {
+	if l.Valid {
 		return 0, 0
 	}
 	return (l.Kernel - 1) / 2, l.Kernel / 2
 }
 
-// Size is the height and the width of the result.
-func (l Convolution) Size() (height, width int) {
+// result is the size of the result.
+func (l Convolution) result() Image {
 	before, after := l.padding()
 	places := func(pixels int) int { return (pixels+before+after-l.Kernel)/l.stride() + 1 }
-	return places(l.Height), places(l.Width)
+	return Image{places(l.Height), places(l.Width), l.Filters}
 }
 
 func (l Convolution) stride() int { return cmp.Or(l.Stride, 1) }
 
 // Stored implements Sized: the result, and the patches that weights of each particle's own multiply.
 func (l Convolution) Stored(own bool) int {
-	height, width := l.Size()
-	stored := height * width * l.Filters
+	to := l.result()
+	stored := to.size()
 	if own {
-		stored += height * width * l.Kernel * l.Kernel * l.Channels
+		stored += to.Height * to.Width * l.Kernel * l.Kernel * l.Channels
 	}
 	return stored
 }
@@ -104,9 +86,7 @@ func (l Convolution) Apply(params Params, h Value) Value {
 		panic(err)
 	}
 	w, b := params[parameterName(l.Number, Weights)], params[parameterName(l.Number, Biases)]
-	x := toImages(h, l.Height, l.Width, l.Channels)
-	height, width := l.Size()
-	batch := rowsOf(h)
+	x, to, batch := toImages(h, l.Image), l.result(), rowsOf(h)
 	var z *graph.Node // [1 or J, B, H', W', filters]
 	switch {
 	case w.PerParticle:
@@ -116,8 +96,8 @@ func (l Convolution) Apply(params Params, h Value) Value {
 	default:
 		z = l.ofPatches(graph.Reshape(w.Node, 1, -1), x, x.Shape().Dim(0))
 	}
-	z = withBiases(graph.Reshape(z, -1, batch*height*width, l.Filters), b)
-	z = graph.Reshape(z, -1, batch, height, width, l.Filters)
+	z = withBiases(graph.Reshape(z, -1, batch*to.Height*to.Width, l.Filters), b)
+	z = graph.Reshape(z, -1, batch, to.Height, to.Width, l.Filters)
 	for _, own := range []Value{w, b, h} {
 		if own.PerParticle {
 			return fromImages(z, batch, own.Node.Shape().Dim(-1))
@@ -131,16 +111,11 @@ func (l Convolution) check() error {
 	case l.Filters < 1 || l.Kernel < 1 || l.Stride < 0:
 		return fmt.Errorf("nn: convolution %d has %d filters, a kernel of side %d and a stride of %d: they must be at least "+
 			"1, or 0 for the default stride of 1", l.Number, l.Filters, l.Kernel, l.Stride)
-	case l.Padding == Valid && l.Kernel > min(l.Height, l.Width):
-		return kernelTooLarge(l.Number, l.Kernel, l.Height, l.Width)
+	case l.Valid && l.Kernel > min(l.Height, l.Width):
+		return fmt.Errorf("nn: convolution %d has a kernel of %d x %d pixels, larger than its images of %d x %d: take a "+
+			"smaller Kernel, or fewer poolings before it", l.Number, l.Kernel, l.Kernel, l.Height, l.Width)
 	}
-	return l.Padding.check()
-}
-
-// kernelTooLarge is the error of a kernel that does not fit into its images.
-func kernelTooLarge(number, kernel, height, width int) error {
-	return fmt.Errorf("nn: convolution %d has a kernel of %d x %d pixels, larger than its images of %d x %d: take a "+
-		"smaller Kernel, or fewer poolings before it", number, kernel, kernel, height, width)
+	return nil
 }
 
 // withBiases adds biases to z, [1 or J, pixels, filters]. The gradient with respect to z is evaluated once and stored.
@@ -210,13 +185,12 @@ func (l Convolution) spread(v *graph.Node) *graph.Node {
 	}
 	whole := l
 	whole.Stride = 1
-	height, width := l.Size()
-	rows, columns := whole.Size()
+	places, pixels := l.result(), whole.result()
 	axis := func(places, pixels int) graph.PadAxis {
 		return graph.PadAxis{Interior: l.Stride - 1, End: pixels - 1 - (places-1)*l.Stride}
 	}
-	return graph.Pad(v, graph.ScalarZero(v.Graph(), v.DType()), graph.PadAxis{}, axis(height, rows), axis(width, columns),
-		graph.PadAxis{})
+	return graph.Pad(v, graph.ScalarZero(v.Graph(), v.DType()), graph.PadAxis{}, axis(places.Height, pixels.Height),
+		axis(places.Width, pixels.Width), graph.PadAxis{})
 }
 
 // correlate is XLA's convolution of x, [N, H, W, in], with kernels w, [k, l, in, out], with a stride and the given
@@ -245,7 +219,7 @@ func exactly(x *graph.Node) bool {
 // images*H'*W', filters].
 func (l Convolution) ofPatches(w, x *graph.Node, images int) *graph.Node {
 	before, after := l.padding()
-	height, width := l.Size()
+	to := l.result()
 	zero := graph.ScalarZero(x.Graph(), x.DType())
 	edge := graph.PadAxis{Start: before, End: after}
 	x = graph.Pad(x, zero, graph.PadAxis{}, edge, edge, graph.PadAxis{})
@@ -255,77 +229,61 @@ func (l Convolution) ofPatches(w, x *graph.Node, images int) *graph.Node {
 	var pixels []*graph.Node // of every patch, in the order of the weights
 	for row := range l.Kernel {
 		for column := range l.Kernel {
-			pixels = append(pixels, graph.Slice(x, graph.AxisRange(), places(row, height), places(column, width),
+			pixels = append(pixels, graph.Slice(x, graph.AxisRange(), places(row, to.Height), places(column, to.Width),
 				graph.AxisRange()))
 		}
 	}
 	particles, terms := w.Shape().Dim(0), l.Kernel*l.Kernel*l.Channels
-	patches := graph.Reshape(graph.Concatenate(pixels, -1), -1, images*height*width, terms)
-	patches = graph.BroadcastToDims(patches, particles, images*height*width, terms)
+	patches := graph.Reshape(graph.Concatenate(pixels, -1), -1, images*to.Height*to.Width, terms)
+	patches = graph.BroadcastToDims(patches, particles, images*to.Height*to.Width, terms)
 	return graph.Einsum("jri,joi->jro", patches, graph.Reshape(w, particles, l.Filters, terms))
 }
 
-// Pooling says how Pool makes one pixel of several.
-type Pooling string
-
-// The poolings. The zero value is Average.
-const (
-	Average Pooling = "average"
-	Max     Pooling = "max"
-)
-
-func (p Pooling) check() error {
-	switch p {
-	case "", Average, Max:
-		return nil
-	}
-	return fmt.Errorf("nn: unknown pooling %q: use average or max", string(p))
-}
-
-// Pool divides images into squares of Side x Side pixels, and takes the average or the largest number of each, channel
+// Pool divides images into squares of Side x Side pixels, and takes the average of each, or the largest number, channel
 // by channel. Rows and columns that do not fill a square, at the bottom and on the right, are left out. With Side 0 the
 // whole image becomes one pixel.
 type Pool struct {
-	Height, Width, Channels int // of its input
-	Side                    int
-	Pooling                 Pooling
+	Image // of its input
+	Side  int
+	Max   bool // the largest number
 }
 
 // Parameters of a pool: none.
 func (p Pool) Parameters() []Parameter { return nil }
 
-// Size is the height and the width of the result.
-func (p Pool) Size() (height, width int) {
+// result is the size of the result.
+func (p Pool) result() Image {
 	rows, columns := p.sides()
-	return p.Height / rows, p.Width / columns
+	return Image{p.Height / rows, p.Width / columns, p.Channels}
 }
 
 // sides are those of what becomes one pixel.
 func (p Pool) sides() (rows, columns int) { return cmp.Or(p.Side, p.Height), cmp.Or(p.Side, p.Width) }
 
 // Stored implements Sized.
-func (p Pool) Stored(bool) int {
-	height, width := p.Size()
-	return height * width * p.Channels
+func (p Pool) Stored(bool) int { return p.result().size() }
+
+func (p Pool) check() error {
+	if p.Side < 0 || p.Side > min(p.Height, p.Width) {
+		return fmt.Errorf("nn: a pool of squares of side %d in images of %d x %d pixels: it must fit into them, or be 0 for "+
+			"the whole image; take fewer poolings before it", p.Side, p.Height, p.Width)
+	}
+	return nil
 }
 
 // Apply maps [H*W*channels, B] to [H/side * W/side * channels, B], or [J/c, ., B, c] likewise.
 func (p Pool) Apply(_ Params, h Value) Value {
-	if p.Side < 0 || p.Side > min(p.Height, p.Width) {
-		panic(fmt.Errorf("nn: a pool of squares of side %d in images of %d x %d pixels: it must fit into them, or be 0 for "+
-			"the whole image", p.Side, p.Height, p.Width))
-	}
-	if err := p.Pooling.check(); err != nil {
+	if err := p.check(); err != nil {
 		panic(err)
 	}
-	height, width := p.Size()
+	to := p.result()
 	rowsOfOne, columnsOfOne := p.sides()
-	x := toImages(h, p.Height, p.Width, p.Channels)
-	x = graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, height*rowsOfOne), graph.AxisRange(0, width*columnsOfOne),
-		graph.AxisRange())
+	x := toImages(h, p.Image)
+	x = graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, to.Height*rowsOfOne),
+		graph.AxisRange(0, to.Width*columnsOfOne), graph.AxisRange())
 	const rows, columns = 2, 4 // of a square
-	x = graph.Reshape(x, -1, height, rowsOfOne, width, columnsOfOne, p.Channels)
-	if p.Pooling == Max {
+	x = graph.Reshape(x, -1, to.Height, rowsOfOne, to.Width, columnsOfOne, p.Channels)
+	if p.Max {
 		x = largest(largest(x, columns), rows)
 	} else {
 		// The gradient with respect to the squares is stored as it is, square by square: in the shape of what consumes
@@ -367,25 +325,20 @@ func widthOf(h Value) int {
 	return h.Node.Shape().Dim(0)
 }
 
-// toImages is a value as images, [N, height, width, channels].
-func toImages(h Value, height, width, channels int) *graph.Node {
-	checkSize(h, height, width, channels)
+// toImages is a value as images, [N, height, width, channels]. It panics where a value does not hold images of the
+// size: they would be cut into images of several rows, or joined from them.
+func toImages(h Value, i Image) *graph.Node {
+	if have := widthOf(h); min(i.Height, i.Width, i.Channels) < 1 || have != i.size() {
+		panic(fmt.Errorf("nn: a layer for images of %d x %d pixels with %d channels is given %d numbers: set its Height, "+
+			"Width and Channels to those of the layer before", i.Height, i.Width, i.Channels, have))
+	}
 	x := h.Node
 	if h.PerParticle {
 		x = graph.TransposeAllAxes(x, 0, 3, 2, 1) // [J/c, c, B, width]
 	} else {
 		x = graph.Transpose(x, 0, 1)
 	}
-	return graph.Reshape(x, -1, height, width, channels)
-}
-
-// checkSize panics where a value does not hold images of a size: they would be cut into images of several rows, or
-// joined from them.
-func checkSize(h Value, height, width, channels int) {
-	if have := widthOf(h); height < 1 || width < 1 || channels < 1 || have != height*width*channels {
-		panic(fmt.Errorf("nn: a layer for images of %d x %d pixels with %d channels is given %d numbers: set its Height, "+
-			"Width and Channels to those of the layer before", height, width, channels, have))
-	}
+	return graph.Reshape(x, -1, i.Height, i.Width, i.Channels)
 }
 
 // fromImages is the inverse of toImages for images of each particle's own, in blocks of c particles.

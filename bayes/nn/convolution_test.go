@@ -42,14 +42,14 @@ func particlesOf(v Value, particles int) *graph.Node {
 func TestConvolution(t *testing.T) {
 	const particles, batch = 6, 2
 	shapes := []Convolution{
-		{Number: 1, Height: 5, Width: 4, Channels: 3, Filters: 2, Kernel: 3},
-		{Number: 1, Height: 4, Width: 5, Channels: 2, Filters: 3, Kernel: 2, Padding: Same},
-		{Number: 1, Height: 5, Width: 4, Channels: 1, Filters: 2, Kernel: 4, Padding: Valid},
-		{Number: 1, Height: 3, Width: 6, Channels: 2, Filters: 1, Kernel: 2, Padding: Valid},
-		{Number: 1, Height: 3, Width: 2, Channels: 2, Filters: 3, Kernel: 1},
-		{Number: 1, Height: 7, Width: 6, Channels: 2, Filters: 3, Kernel: 3, Stride: 2},
-		{Number: 1, Height: 5, Width: 8, Channels: 1, Filters: 2, Kernel: 2, Stride: 3, Padding: Valid},
-		{Number: 1, Height: 4, Width: 5, Channels: 3, Filters: 2, Kernel: 1, Stride: 2},
+		{Number: 1, Image: Image{5, 4, 3}, Filters: 2, Kernel: 3},
+		{Number: 1, Image: Image{4, 5, 2}, Filters: 3, Kernel: 2},
+		{Number: 1, Image: Image{5, 4, 1}, Filters: 2, Kernel: 4, Valid: true},
+		{Number: 1, Image: Image{3, 6, 2}, Filters: 1, Kernel: 2, Valid: true},
+		{Number: 1, Image: Image{3, 2, 2}, Filters: 3, Kernel: 1},
+		{Number: 1, Image: Image{7, 6, 2}, Filters: 3, Kernel: 3, Stride: 2},
+		{Number: 1, Image: Image{5, 8, 1}, Filters: 2, Kernel: 2, Stride: 3, Valid: true},
+		{Number: 1, Image: Image{4, 5, 3}, Filters: 2, Kernel: 1, Stride: 2},
 	}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		tolerance := 1e-12
@@ -83,7 +83,7 @@ func TestConvolution(t *testing.T) {
 					}
 					return 1
 				}
-				height, width := l.Size()
+				height, width := l.result().Height, l.result().Width
 				in, area := l.Height*l.Width*l.Channels, l.Kernel*l.Kernel*l.Channels
 				out := height * width * l.Filters
 				outputs := count(form.w || form.b || form.h)
@@ -120,7 +120,7 @@ func TestConvolution(t *testing.T) {
 				y, ofW, ofB, ofH := make([]float64, len(v)), make([]float64, len(w)), make([]float64, len(b)),
 					make([]float64, len(h))
 				before := 0
-				if l.Padding != Valid {
+				if !l.Valid {
 					before = (l.Kernel - 1) / 2
 				}
 				for at := range y { // y is [J, (row, column, filter), B]
@@ -175,16 +175,16 @@ func TestPool(t *testing.T) {
 			tolerance = 1e-5
 		}
 		for i, p := range []Pool{
-			{Height: 5, Width: 7, Channels: 3, Side: 2}, {Height: 6, Width: 3, Channels: 2, Side: 3, Pooling: Average},
-			{Height: 5, Width: 7, Channels: 3, Side: 2, Pooling: Max}, {Height: 3, Width: 4, Channels: 2},
-			{Height: 2, Width: 3, Channels: 2, Pooling: Max}, {Height: 6, Width: 7, Channels: 1, Side: 3, Pooling: Max},
+			{Image: Image{5, 7, 3}, Side: 2}, {Image: Image{6, 3, 2}, Side: 3},
+			{Image: Image{5, 7, 3}, Side: 2, Max: true}, {Image: Image{3, 4, 2}},
+			{Image: Image{2, 3, 2}, Max: true}, {Image: Image{6, 7, 1}, Side: 3, Max: true},
 		} {
 			for _, block := range []int{0, 1, 4} { // 0: a shared value
 				if engine.IsXLA() && i != 2 && !(i == 1 && block == 4) {
 					continue // compiles long: the maximum's forms, and one average
 				}
 				count := min(block, 1)*(particles-1) + 1
-				height, width := p.Size()
+				height, width := p.result().Height, p.result().Width
 				in, out := p.Height*p.Width*p.Channels, height*width*p.Channels
 				v := sines(count*out*batch, 2.1)
 				run := computetest.Compile(t, engine, func(_ *graph.Graph, a []*graph.Node) []*graph.Node {
@@ -215,13 +215,13 @@ func TestPool(t *testing.T) {
 								if h[from] > most {
 									most, where = h[from], from
 								}
-								if p.Pooling != Max {
+								if !p.Max {
 									y[at] += h[from] / float64(rows*columns)
 									ofH[from] += v[at] / float64(rows*columns)
 								}
 							}
 						}
-						if p.Pooling == Max {
+						if p.Max {
 							y[at] = most
 							ofH[where] += v[at]
 						}

@@ -33,16 +33,17 @@ func (r residual) Layers(inputs, outputs int) ([]nn.Layer, error) {
 		return nil, fmt.Errorf("residual: signals of length %d, not %d, and %d filters: there must be one", inputs, r.Length,
 			r.Filters)
 	}
+	image := func(channels int) nn.Image { return nn.Image{Height: 1, Width: r.Length, Channels: channels} }
 	convolution := func(number, channels int) []nn.Layer {
 		return []nn.Layer{
-			nn.Convolution{Number: number, Height: 1, Width: r.Length, Channels: channels, Filters: r.Filters, Kernel: 3},
-			nn.FilterResponse{Number: number + 1, Height: 1, Width: r.Length, Channels: r.Filters},
-			nn.Threshold{Number: number + 2, Height: 1, Width: r.Length, Channels: r.Filters},
+			nn.Convolution{Number: number, Image: image(channels), Filters: r.Filters, Kernel: 3},
+			nn.FilterResponse{Number: number + 1, Image: image(r.Filters)},
+			nn.Threshold{Number: number + 2, Image: image(r.Filters)},
 		}
 	}
 	return append(convolution(1, 1),
 		nn.Residual{Layers: convolution(4, r.Filters)},
-		nn.Pool{Height: 1, Width: r.Length, Channels: r.Filters},
+		nn.Pool{Image: image(r.Filters)},
 		nn.Dense{Number: 7, In: r.Filters, Out: outputs}), nil
 }
 

@@ -11,15 +11,15 @@ import (
 // and shift are [Channels], each shared or per particle. Unlike batch normalisation it knows no other row, so that the
 // likelihood stays a product over rows.
 type FilterResponse struct {
-	Number                  int // of the layer, counted from 1: its parameters are "layer1/scale" and "layer1/shift"
-	Height, Width, Channels int // of its input, and of its result
+	Number int // of the layer, counted from 1: its parameters are "layer1/scale" and "layer1/shift"
+	Image      // of its input, and of its result
 }
 
 // Threshold is the thresholded linear unit, max(x, threshold), with a learnt threshold for each channel, [Channels],
 // that starts at 0 (Singh and Krishnan 2020, equation 4).
 type Threshold struct {
-	Number                  int // of the layer, counted from 1: its parameter is "layer1/threshold"
-	Height, Width, Channels int
+	Number int // of the layer, counted from 1: its parameter is "layer1/threshold"
+	Image
 }
 
 var (
@@ -46,10 +46,10 @@ func channelParameter(layer int, name, kind Kind, channels int, init Initialiser
 }
 
 // Stored implements Sized: the normalised images and the result.
-func (l FilterResponse) Stored(bool) int { return 2 * l.Height * l.Width * l.Channels }
+func (l FilterResponse) Stored(bool) int { return 2 * l.size() }
 
 // Stored implements Sized.
-func (l Threshold) Stored(bool) int { return l.Height * l.Width * l.Channels }
+func (l Threshold) Stored(bool) int { return l.size() }
 
 // Apply maps [H*W*channels, B] to the same shape, or [J/c, ., B, c] likewise; a shared input becomes per particle if a
 // parameter is. With the channel r x, r = 1/sqrt(nu^2 + 1e-6), and the gradient v with respect to scale r x, that with
@@ -63,7 +63,7 @@ func (l FilterResponse) Apply(params Params, h Value) Value {
 		sum := sumOfPixels(graph.Reshape(x, -1, pixels, l.Channels))
 		return graph.MulScalar(graph.Reshape(sum, x.Shape().Dim(0), -1, 1, l.Channels), 1/float64(pixels))
 	}
-	return byChannel(h, l.Height, l.Width, l.Channels, []Value{scale, shift},
+	return byChannel(h, l.Image, []Value{scale, shift},
 		func(x *graph.Node, own []*graph.Node) *graph.Node {
 			scale := own[0]
 			r := graph.Reciprocal(graph.Sqrt(graph.AddScalar(mean(graph.Square(images(x))), 1e-6)))
@@ -87,7 +87,7 @@ func (l FilterResponse) Apply(params Params, h Value) Value {
 // Apply maps values to values of the same shape, as FilterResponse does.
 func (l Threshold) Apply(params Params, h Value) Value {
 	parameters := []Value{params[parameterName(l.Number, "threshold")]}
-	return byChannel(h, l.Height, l.Width, l.Channels, parameters, func(x *graph.Node, own []*graph.Node) *graph.Node {
+	return byChannel(h, l.Image, parameters, func(x *graph.Node, own []*graph.Node) *graph.Node {
 		threshold := own[0]
 		var once *graph.Node
 		hold := func(v *graph.Node) *graph.Node { // else what gives it is evaluated in both gradients
@@ -123,24 +123,22 @@ func sumOver(x, like *graph.Node) *graph.Node {
 // byChannel applies f to images as [1 or J, B*pixels, channels] and parameters as [1 or J, 1, channels], which f may
 // broadcast. Within, images lie in memory as convolutions take and give them.
 func byChannel(
-	h Value, height, width, channels int, parameters []Value, f func(x *graph.Node, own []*graph.Node) *graph.Node,
+	h Value, i Image, parameters []Value, f func(x *graph.Node, own []*graph.Node) *graph.Node,
 ) Value {
-	checkSize(h, height, width, channels)
-	batch, block := rowsOf(h), 0
+	x, batch, block := toImages(h, i), rowsOf(h), 0
 	if h.PerParticle {
 		block = h.Node.Shape().Dim(-1)
 	}
 	own := make([]*graph.Node, len(parameters))
-	for i, p := range parameters {
+	for k, p := range parameters {
 		numbers := p.Node
 		if p.PerParticle {
 			numbers, block = ownNumbers(p), p.Node.Shape().Dim(-1)
 		}
-		own[i] = graph.Reshape(numbers, -1, 1, channels)
+		own[k] = graph.Reshape(numbers, -1, 1, i.Channels)
 	}
-	x := graph.Reshape(toImages(h, height, width, channels), -1, batch*height*width, channels)
-	z := f(x, own)
-	z = graph.Reshape(z, -1, batch, height, width, channels)
+	z := f(graph.Reshape(x, -1, batch*i.Height*i.Width, i.Channels), own)
+	z = graph.Reshape(z, -1, batch, i.Height, i.Width, i.Channels)
 	if block > 0 {
 		return fromImages(z, batch, block)
 	}

@@ -16,8 +16,8 @@ import (
 func TestFilterResponse(t *testing.T) {
 	const particles, batch, height, width, channels = 3, 2, 2, 3, 2
 	const in = height * width * channels
-	layer := FilterResponse{Number: 1, Height: height, Width: width, Channels: channels}
-	unit := Threshold{Number: 2, Height: height, Width: width, Channels: channels}
+	layer := FilterResponse{Number: 1, Image: Image{height, width, channels}}
+	unit := Threshold{Number: 2, Image: Image{height, width, channels}}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, form := range []struct {
 			scale, threshold, h bool // of each particle's own

@@ -1,26 +1,9 @@
 package nn
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 )
-
-// Normalisation names what a network normalises its convolutions by.
-type Normalisation string
-
-// ByFilterResponse normalises by FilterResponse.
-const ByFilterResponse Normalisation = "filter_response"
-
-func (n Normalisation) check() error {
-	switch n {
-	case "", ByFilterResponse:
-		return nil
-	case "batch":
-		return errors.New("nn: normalisation by mini-batches is no part of this library any more, since a row's density " +
-			"would depend on the other rows: use filter_response")
-	}
-	return fmt.Errorf("nn: unknown normalisation %q: use filter_response", string(n))
-}
 
 // LeNet5 is the network of LeCun, Bottou, Bengio and Haffner (1998) for images, as it is used today: convolutions with
 // 6 and 16 kernels of 5 x 5, the first with padding, each followed by tanh and the average of squares of 2 x 2, then
@@ -28,7 +11,7 @@ func (n Normalisation) check() error {
 func LeNet5(height, width, channels int) CNN {
 	return CNN{
 		Height: height, Width: width, Channels: channels, Activation: Tanh, Hidden: []int{120, 84},
-		Convolutions: []Conv{{Filters: 6, Kernel: 5, Pool: 2}, {Filters: 16, Kernel: 5, Padding: Valid, Pool: 2}},
+		Convolutions: []Conv{{Filters: 6, Kernel: 5, Pool: 2}, {Filters: 16, Kernel: 5, Valid: true, Pool: 2}},
 	}
 }
 
@@ -55,11 +38,8 @@ var _ Network = ResNet20{}
 
 // Layers implements Network.
 func (n ResNet20) Layers(inputs, outputs int) ([]Layer, error) {
-	b := residualBuilder{height: n.Height, width: n.Width, channels: max(n.Channels, 1), init: n.Init}
-	if b.init == "" {
-		b.init = HeNormal
-	}
-	if err := checkImages("a ResNet20", n.Height, n.Width, n.Channels, inputs); err != nil {
+	b := residualBuilder{Image: Image{n.Height, n.Width, cmp.Or(n.Channels, 1)}, init: cmp.Or(n.Init, HeNormal)}
+	if err := b.check("a ResNet20", inputs); err != nil {
 		return nil, err
 	}
 	if err := b.init.check(); err != nil {
@@ -78,30 +58,29 @@ func (n ResNet20) Layers(inputs, outputs int) ([]Layer, error) {
 			layers = append(layers, b.block(filters, stride), b.activation())
 		}
 	}
-	layers = append(layers, Pool{Height: b.height, Width: b.width, Channels: b.channels})
-	return append(layers, Dense{Number: b.number + 1, In: b.channels, Out: outputs, Init: b.init}), nil
+	layers = append(layers, Pool{Image: b.Image})
+	return append(layers, Dense{Number: b.number + 1, In: b.Channels, Out: outputs, Init: b.init}), nil
 }
 
 // residualBuilder counts layers, and knows the size of the images that the last of them gives.
 type residualBuilder struct {
-	number, height, width, channels int
-	init                            Initialiser
+	number int
+	Image
+	init Initialiser
 }
 
 // normalised is a convolution and the normalisation after it.
 func (b *residualBuilder) normalised(filters, kernel, stride int) []Layer {
-	convolution := Convolution{Number: b.number + 1, Height: b.height, Width: b.width, Channels: b.channels,
-		Filters: filters, Kernel: kernel, Stride: stride, Init: b.init}
-	b.height, b.width = convolution.Size()
-	b.number, b.channels = b.number+2, filters
-	return []Layer{convolution,
-		FilterResponse{Number: b.number, Height: b.height, Width: b.width, Channels: b.channels}}
+	convolution := Convolution{Number: b.number + 1, Image: b.Image, Filters: filters, Kernel: kernel, Stride: stride,
+		Init: b.init}
+	b.number, b.Image = b.number+2, convolution.result()
+	return []Layer{convolution, FilterResponse{b.number, b.Image}}
 }
 
 // activation is the Threshold that follows a normalisation, which counts as a layer.
 func (b *residualBuilder) activation() Layer {
 	b.number++
-	return Threshold{Number: b.number, Height: b.height, Width: b.width, Channels: b.channels}
+	return Threshold{b.number, b.Image}
 }
 
 // block is the sum of two convolutions and their input.
@@ -109,7 +88,7 @@ func (b *residualBuilder) block(filters, stride int) Layer {
 	before := *b
 	layers := append(b.normalised(filters, 3, stride), b.activation())
 	block := Residual{Layers: append(layers, b.normalised(filters, 3, 1)...)}
-	if before.channels != filters || stride > 1 {
+	if before.Channels != filters || stride > 1 {
 		before.number = b.number
 		block.Shortcut = before.normalised(filters, 1, stride)
 		b.number = before.number

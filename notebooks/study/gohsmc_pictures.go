@@ -242,7 +242,7 @@ var guidedDigits = pictureSet{
 	data: "mnist", load: digits, particles: 100, batches: []int{100, 500, 1000},
 	model: firstStochastic(nn.CNN{Height: mnist.Side, Width: mnist.Side, Activation: nn.Tanh, Init: nn.GlorotUniform,
 		Hidden:       []int{120, 84},
-		Convolutions: []nn.Conv{{Filters: 16, Pool: 2}, {Filters: 16, Kernel: 5, Padding: nn.Valid, Pool: 2}}}),
+		Convolutions: []nn.Conv{{Filters: 16, Pool: 2}, {Filters: 16, Kernel: 5, Valid: true, Pool: 2}}}),
 	sghmc: []float64{.001, .001, .0005}, vi: []float64{.001, .001, .0002},
 	paper:   pictureSize{50_000, 10_000, 10_000, extent{reps: 10, epochs: 30}},
 	reduced: pictureSize{3000, 500, 2000, extent{reps: 1, epochs: 6}},
@@ -259,8 +259,8 @@ var guidedFashion = pictureSet{
 
 // largerNetwork is the network for FashionMNIST, and for the detection of its pictures among MNIST's.
 var largerNetwork = nn.CNN{Height: mnist.Side, Width: mnist.Side, Init: nn.GlorotUniform,
-	Normalisation: nn.ByFilterResponse, Hidden: []int{128},
-	Convolutions: []nn.Conv{{Filters: 32, Pool: 2, Pooling: nn.Max}, {Filters: 64, Pool: 2, Pooling: nn.Max}}}
+	Normalised: true, Hidden: []int{128},
+	Convolutions: []nn.Conv{{Filters: 32, Pool: 2, MaxPool: true}, {Filters: 64, Pool: 2, MaxPool: true}}}
 
 // guidedCIFAR is CIFAR-10: Table 4.
 var guidedCIFAR = pictureSet{
