@@ -81,18 +81,15 @@ func (m Model) laidOut(inputs, outputs int) (*BoundModel, error) {
 		return nil, err
 	}
 	task, width := m.Likelihood.Task(), m.Likelihood.Outputs(outputs)
-	classes := task == Classification && outputs >= 2 || task == BinaryClassification && outputs == 1
-	if !classes && (task != Regression || outputs < 1) || width < 1 {
+	classes := task == dataset.Classification && outputs >= 2 || task == dataset.BinaryClassification && outputs == 1
+	if !classes && (task != dataset.Regression || outputs < 1) || width < 1 {
 		cure := ""
 		switch {
-		case task == BinaryClassification && outputs == 2:
+		case task == dataset.BinaryClassification && outputs == 2:
 			cure = ": two classes are a binary classification if the data's Task is BinaryClassification; or take " +
 				"bayes.Categorical"
-		case task == Classification && outputs == 1:
+		case task == dataset.Classification && outputs == 1:
 			cure = ": for two classes set the data's Task to Classification, or take bayes.Bernoulli"
-		case m.Likelihood == Likelihood(Ordinal{}) && outputs > mostOrdered:
-			cure = fmt.Sprintf(": it takes at most %d classes; so many levels are nearly a number: make them the target of a "+
-				"regression", mostOrdered)
 		}
 		return nil, fmt.Errorf("bayes: likelihood %T is for %v, and not for data that needs %d outputs%s",
 			m.Likelihood, task, outputs, cure)
@@ -111,31 +108,25 @@ func (b *BoundModel) tryGraphs() error {
 	if err != nil {
 		return err
 	}
-	if err := b.checkWidth(engine); err != nil {
-		return err
-	}
-	if err := b.checkPerLayer(); err != nil {
-		return err
-	}
-	if b.HasPrefix() && !b.apart(engine) { // one of its layers reads a parameter of the other part
+	err = b.checkWidth(engine)
+	if err != nil && b.HasPrefix() { // one of its layers may read a parameter of the other part
 		b.prefix, b.suffix = nil, slices.Concat(b.prefix, b.suffix)
 		for i := range b.Slots {
 			b.Slots[i].InPrefix = false
 		}
+		err = b.checkWidth(engine)
 	}
-	return nil
-}
-
-// perLayer is a Prior with scales for some layers.
-type perLayer interface {
-	scales() (setting string, of map[int]float64)
+	if err != nil {
+		return err
+	}
+	return b.checkPerLayer()
 }
 
 // checkPerLayer returns an error if the prior sets a scale for a layer that the network does not have, or for layer 0,
 // the likelihood's noise, where that is not stochastic. The prior may name a layer whose parameters are shared, so that
 // one prior serves several partitions.
 func (b *BoundModel) checkPerLayer() error {
-	p, ok := b.Model.Prior.(perLayer)
+	p, ok := b.Model.Prior.(Normal)
 	if !ok {
 		return nil
 	}
@@ -145,12 +136,11 @@ func (b *BoundModel) checkPerLayer() error {
 			known[slot.Layer], last = true, max(last, slot.Layer)
 		}
 	}
-	setting, scales := p.scales()
-	for _, layer := range slices.Sorted(maps.Keys(scales)) {
+	for _, layer := range slices.Sorted(maps.Keys(p.PerLayer)) {
 		if !known[layer] {
-			return fmt.Errorf("bayes: %s.PerLayer has the scale %v for layer %d, which has no parameter with a prior: "+
-				"layers count from 1 to %d, and 0 is the likelihood's noise where that is stochastic", setting, scales[layer],
-				layer, last)
+			return fmt.Errorf("bayes: Normal.PerLayer has the scale %v for layer %d, which has no parameter with a prior: "+
+				"layers count from 1 to %d, and 0 is the likelihood's noise where that is stochastic", p.PerLayer[layer], layer,
+				last)
 		}
 	}
 	return nil
@@ -159,11 +149,22 @@ func (b *BoundModel) checkPerLayer() error {
 // checkWidth builds the graph of network and likelihood once, without compiling it. It returns an error if that fails,
 // or if the network does not have as many outputs as the likelihood takes.
 func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
-	const particles, rows = builtParticles, builtRows
+	const particles, rows = 2, 3
 	building := fmt.Sprintf("%T", b.Model.Network)
-	failed := b.inGraph(engine, func(input trialInput, phi, psi *graph.Node) {
-		params := b.Unpack(phi, psi, nil)
-		outputs := b.Suffix(params, b.Prefix(params, input("x", rows, b.Inputs)))
+	failed := compute.Try(func() {
+		g := graph.NewGraph(engine.Backend(), "bayes.Bind")
+		defer g.Finalize()
+		input := func(name string, dims ...int) *graph.Node {
+			return graph.Parameter(g, name, shapes.Make(compute.Float32, dims...))
+		}
+		phi := nn.Block(input("phi", particles, b.D), 1)
+		var psi *graph.Node
+		if b.W > 0 {
+			psi = input("psi", b.W)
+		}
+		before := b.Unpack(nil, psi, func(s Slot) bool { return s.InPrefix })
+		after := b.Unpack(phi, psi, func(s Slot) bool { return !s.InPrefix })
+		outputs := b.Suffix(after, b.Prefix(before, input("x", rows, b.Inputs)))
 		want := []int{b.Width, rows}
 		if outputs.PerParticle {
 			want = []int{particles, b.Width, rows, 1}
@@ -171,8 +172,7 @@ func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
 		if have := outputs.Node.Shape().Dimensions; !slices.Equal(have, want) {
 			err = fmt.Errorf("bayes: likelihood %T takes %d numbers from the network for data of %d outputs, but %T gives "+
 				"outputs of shape %v, not %v: its Layers(inputs, outputs) must return layers that give that many outputs",
-				b.Model.Likelihood, b.Width, b.Outputs, b.Model.Network,
-				have, want)
+				b.Model.Likelihood, b.Width, b.Outputs, b.Model.Network, have, want)
 			return
 		}
 		y := input("y", rows)
@@ -181,8 +181,7 @@ func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
 		}
 		building = fmt.Sprintf("%T.LogDensity, given outputs %v and y [%d %d],", b.Model.Likelihood, want,
 			b.Targets(), rows)
-		density := b.LogDensity(params, outputs, y)
-		have := density.Shape().Dimensions
+		have := b.LogDensity(after, outputs, y).Shape().Dimensions
 		if !slices.Equal(have, []int{particles, rows, 1}) && !slices.Equal(have, []int{1, rows, 1}) {
 			err = fmt.Errorf("bayes: %T.LogDensity gives shape %v for %d particles and %d rows, not [%d, %d, 1]",
 				b.Model.Likelihood, have, particles, rows, particles, rows)
@@ -194,42 +193,9 @@ func (b *BoundModel) checkWidth(engine *compute.Engine) (err error) {
 	return err
 }
 
-// apart says whether the layers before the first stochastic one, and those from it on, can be built each with its own
-// parameters alone, as they are evaluated.
-func (b *BoundModel) apart(engine *compute.Engine) bool {
-	return b.inGraph(engine, func(input trialInput, phi, psi *graph.Node) {
-		before := b.Unpack(nil, psi, func(s Slot) bool { return s.InPrefix })
-		after := b.Unpack(phi, psi, func(s Slot) bool { return !s.InPrefix })
-		b.Suffix(after, b.Prefix(before, input("x", builtRows, b.Inputs)))
-	}) == nil
-}
-
-// The sizes of the graph that Bind builds and does not compile.
-const builtParticles, builtRows = 2, 3
-
-// trialInput is an input of that graph.
-type trialInput func(name string, dims ...int) *graph.Node
-
-// inGraph builds a graph that is thrown away, given its inputs and the parameters: phi, in blocks of one particle, and
-// psi, nil if nothing is shared. A panic is its error.
-func (b *BoundModel) inGraph(engine *compute.Engine, build func(input trialInput, phi, psi *graph.Node)) error {
-	return compute.Try(func() {
-		g := graph.NewGraph(engine.Backend(), "bayes.Bind")
-		defer g.Finalize()
-		input := func(name string, dims ...int) *graph.Node {
-			return graph.Parameter(g, name, shapes.Make(compute.Float32, dims...))
-		}
-		var psi *graph.Node
-		if b.W > 0 {
-			psi = input("psi", b.W)
-		}
-		build(input, nn.Block(input("phi", builtParticles, b.D), 1), psi)
-	})
-}
-
 // Targets is the number of targets K of a regression; 1 for classification.
 func (b *BoundModel) Targets() int {
-	if b.Model.Likelihood.Task() == Regression {
+	if b.Model.Likelihood.Task() == dataset.Regression {
 		return b.Outputs
 	}
 	return 1
@@ -238,9 +204,9 @@ func (b *BoundModel) Targets() int {
 // classes is the number of classes of a classification, 0 for regression.
 func (b *BoundModel) classes() int {
 	switch b.Model.Likelihood.Task() {
-	case BinaryClassification:
+	case dataset.BinaryClassification:
 		return 2
-	case Classification:
+	case dataset.Classification:
 		return b.Outputs
 	}
 	return 0
@@ -369,18 +335,12 @@ func (b *BoundModel) layOut(layers []nn.Layer) error {
 		b.Slots = append(b.Slots, slot)
 	}
 
-	seen, split := 0, 0 // parameters of the layers so far; layers before the first stochastic one
-	for i, layer := range layers {
-		if seen += len(layer.Parameters()); seen > firstStochastic {
-			break
-		}
-		split = i + 1
+	before, split := 0, 0 // parameters of the layers before the first stochastic one, and these layers
+	for split < len(layers) && before+len(layers[split].Parameters()) <= firstStochastic {
+		before += len(layers[split].Parameters())
+		split++
 	}
 	b.prefix, b.suffix = layers[:split], layers[split:]
-	before := 0
-	for _, layer := range b.prefix {
-		before += len(layer.Parameters())
-	}
 	for i := range before {
 		b.Slots[i].InPrefix = true
 	}
@@ -405,13 +365,12 @@ func (b *BoundModel) Unpack(phi, psi *graph.Node, keep func(Slot) bool) nn.Param
 		if keep != nil && !keep(slot) {
 			continue
 		}
-		from, to := slot.Offset, slot.Offset+slot.Size()
 		if slot.Stochastic {
 			shape := append(append([]int{phi.Shape().Dim(0)}, slot.Shape...), phi.Shape().Dim(2))
-			params[slot.Name] = nn.Value{Node: graph.Reshape(graph.Slice(phi, graph.AxisRange(), graph.AxisRange(from, to)),
-				shape...), PerParticle: true}
+			params[slot.Name] = nn.Value{Node: graph.Reshape(slot.of(phi), shape...), PerParticle: true}
 		} else {
-			params[slot.Name] = nn.Value{Node: graph.Reshape(graph.Slice(psi, graph.AxisRange(from, to)), slot.Shape...)}
+			params[slot.Name] = nn.Value{Node: graph.Reshape(
+				graph.Slice(psi, graph.AxisRange(slot.Offset, slot.Offset+slot.Size())), slot.Shape...)}
 		}
 	}
 	return params
@@ -482,33 +441,16 @@ func (b *BoundModel) widthOf(layers []nn.Layer) (width int) {
 }
 
 // Scales returns the prior's scales of phi's coordinates, [D].
-func (b *BoundModel) Scales() []float64 {
-	scales := make([]float64, b.D)
-	for _, slot := range b.Slots {
-		if !slot.Stochastic {
-			continue
-		}
-		for i := range slot.Size() {
-			scales[slot.Offset+i] = b.Model.Prior.Scale(slot.Parameter)
-		}
-	}
-	return scales
-}
+func (b *BoundModel) Scales() []float64 { return Scales(b.Model.Prior, b.stochasticSlots()) }
 
 // LogPrior is log p(phi), [J].
 func (b *BoundModel) LogPrior(phi *graph.Node) *graph.Node {
-	if prior, ok := b.Model.Prior.(JointPrior); ok {
-		return prior.LogJoint(phi, b.stochasticSlots())
-	}
-	return b.Model.Prior.LogDensity(phi, b.Scales())
+	return b.Model.Prior.LogDensity(phi, b.stochasticSlots())
 }
 
 // SamplePrior draws phi, [J, D], from the prior.
 func (b *BoundModel) SamplePrior(rng random.Stream, dtype compute.DType, particles int) *graph.Node {
-	if prior, ok := b.Model.Prior.(JointPrior); ok {
-		return prior.SampleJoint(rng, dtype, particles, b.stochasticSlots())
-	}
-	return b.Model.Prior.Sample(rng, dtype, particles, b.Scales())
+	return b.Model.Prior.Sample(rng, dtype, particles, b.stochasticSlots())
 }
 
 // InitShared draws psi, [W], from the parameters' initialisers; nil if nothing is shared.

@@ -18,41 +18,37 @@ func (m Model) clone() Model {
 	return m
 }
 
-// deepCopy is a copy of a value and of the slices and maps in it.
+// deepCopy is a copy of a value and of the slices and maps in it, of which the empty ones are nil.
 func deepCopy(v reflect.Value) reflect.Value {
-	switch v.Kind() {
-	case reflect.Interface, reflect.Slice, reflect.Map:
-		if v.IsNil() {
-			return v
-		}
-	}
 	out := reflect.New(v.Type()).Elem()
-	out.Set(v)
 	switch v.Kind() {
 	case reflect.Interface:
-		out.Set(deepCopy(v.Elem()))
+		if !v.IsNil() {
+			out.Set(deepCopy(v.Elem()))
+		}
 	case reflect.Struct:
+		out.Set(v)
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
 				out.Field(i).Set(deepCopy(v.Field(i)))
 			}
 		}
-	case reflect.Slice, reflect.Array:
-		if v.Kind() == reflect.Slice {
+	case reflect.Slice:
+		if v.Len() > 0 {
 			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
-			reflect.Copy(out, v)
 		}
-		switch v.Type().Elem().Kind() {
-		case reflect.Interface, reflect.Struct, reflect.Slice, reflect.Array, reflect.Map: // not of numbers or texts
-			for i := range v.Len() {
-				out.Index(i).Set(deepCopy(v.Index(i)))
-			}
+		for i := range v.Len() {
+			out.Index(i).Set(deepCopy(v.Index(i)))
 		}
 	case reflect.Map:
-		out.Set(reflect.MakeMap(v.Type()))
+		if v.Len() > 0 {
+			out.Set(reflect.MakeMap(v.Type()))
+		}
 		for _, key := range v.MapKeys() {
 			out.SetMapIndex(key, deepCopy(v.MapIndex(key)))
 		}
+	default:
+		out.Set(v)
 	}
 	return out
 }

@@ -38,11 +38,11 @@ func Register(value any) {
 }
 
 // removed are the names of types that earlier versions had, and files may name.
-var removed = []string{"Hierarchical", "Horseshoe", "StudentTPrior"}
+var removed = []string{"Hierarchical", "Horseshoe", "Laplace", "StudentT", "StudentTPrior"}
 
 func init() {
 	for _, value := range []any{
-		nn.MLP{}, nn.CNN{}, nn.ResNet20{}, Gaussian{}, Bernoulli{}, Categorical{}, Normal{}, Laplace{},
+		nn.MLP{}, nn.CNN{}, nn.ResNet20{}, Gaussian{}, Bernoulli{}, Categorical{}, Normal{},
 	} {
 		Register(value)
 	}
@@ -68,26 +68,8 @@ type modelFile struct {
 // not registered, or a part changes when it is written as JSON and read back, for instance because a field is not
 // exported. Samplers check this before training, so that the error does not come hours later.
 func (m Model) Registered() error {
-	if m.Prior == nil {
-		m.Prior = Normal{}
-	}
-	for _, part := range []any{m.Network, m.Likelihood, m.Prior} {
-		if err := checkRegistered(part); err != nil {
-			return err
-		}
-	}
 	_, err := m.MarshalJSON()
 	return err
-}
-
-func checkRegistered(part any) error {
-	registerMu.RLock()
-	defer registerMu.RUnlock()
-	if kind := reflect.TypeOf(part); kind == nil || register[kind.Name()] != kind {
-		return fmt.Errorf("bayes: type %T is not registered: call bayes.Register with a value of it, a struct and no "+
-			"pointer, so that it can be read back", part)
-	}
-	return nil
 }
 
 // checkWritten returns an error if reading settings, which is part written as JSON, does not give part again.
@@ -103,64 +85,14 @@ func checkWritten(part any, settings []byte) error {
 		}
 		return nil
 	}
-	if lost := differs(reflect.ValueOf(part), read.Elem(), fmt.Sprintf("%T", part)); lost != "" {
-		return fmt.Errorf("bayes: %s is not the same once it is written as JSON and read back (%s): a posterior that is "+
-			"loaded would have a different model; export the field, or give the type MarshalJSON and UnmarshalJSON", lost,
-			settings)
+	// Copies, in which empty slices and maps are nil, as a file may have them.
+	was, is := deepCopy(reflect.ValueOf(part)).Interface(), deepCopy(read.Elem()).Interface()
+	if !reflect.DeepEqual(was, is) {
+		return fmt.Errorf("bayes: %T is not the same once it is written as JSON (%s) and read back: it was %+v and is %+v; a "+
+			"posterior that is loaded would have a different model; export the field, or give the type MarshalJSON and "+
+			"UnmarshalJSON", part, settings, was, is)
 	}
 	return nil
-}
-
-// differs names the first field in which two values of one type differ; "" if they do not. Nil and empty slices and
-// maps are equal.
-func differs(a, b reflect.Value, name string) string {
-	switch a.Kind() {
-	case reflect.Struct:
-		for i := range a.NumField() {
-			if lost := differs(a.Field(i), b.Field(i), name+"."+a.Type().Field(i).Name); lost != "" {
-				return lost
-			}
-		}
-		return ""
-	case reflect.Slice, reflect.Array:
-		if a.Len() != b.Len() {
-			return name
-		}
-		for i := range a.Len() {
-			if lost := differs(a.Index(i), b.Index(i), fmt.Sprintf("%s[%d]", name, i)); lost != "" {
-				return lost
-			}
-		}
-		return ""
-	case reflect.Map:
-		if a.Len() != b.Len() {
-			return name
-		}
-		for _, key := range a.MapKeys() {
-			other := b.MapIndex(key)
-			if !other.IsValid() || differs(a.MapIndex(key), other, name) != "" {
-				return name
-			}
-		}
-		return ""
-	case reflect.Pointer, reflect.Interface:
-		if a.IsNil() || b.IsNil() || a.Elem().Type() != b.Elem().Type() {
-			if a.IsNil() && b.IsNil() {
-				return ""
-			}
-			return name
-		}
-		return differs(a.Elem(), b.Elem(), name)
-	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
-		if !a.IsNil() {
-			return name
-		}
-		return ""
-	}
-	if !a.Equal(b) {
-		return name
-	}
-	return ""
 }
 
 // MarshalJSON writes the model's parts with the names of their types.
@@ -176,8 +108,13 @@ func (m Model) MarshalJSON() ([]byte, error) {
 		if part.value == nil {
 			return nil, fmt.Errorf("bayes: a Model without a Network or a Likelihood cannot be written")
 		}
-		if err := checkRegistered(part.value); err != nil {
-			return nil, err
+		kind := reflect.TypeOf(part.value)
+		registerMu.RLock()
+		known := register[kind.Name()] == kind
+		registerMu.RUnlock()
+		if !known {
+			return nil, fmt.Errorf("bayes: type %T is not registered: call bayes.Register with a value of it, a struct and no "+
+				"pointer, so that it can be read back", part.value)
 		}
 		settings, err := json.Marshal(part.value)
 		if err != nil {

@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -62,8 +63,7 @@ type evaluator struct {
 	engine *compute.Engine
 	bound  *BoundModel
 	dtype  compute.DType
-	// The parameters of phi, each with its columns, [A, size], or phi, [A, D], and the point of linearisation, [D]; psi,
-	// [W], if any.
+	// phi, [A, D]; psi, [W], and the point of linearisation, [D], if any.
 	parameters []*tensors.Tensor
 	linearised bool
 	like       Prediction // a template of the predictions, without outputs and rows
@@ -85,56 +85,30 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	var parameters []*tensors.Tensor
-	if p.expansionPoint != nil {
-		parameters, err = clones(alive.phi, alive.expansionPoint)
-	} else {
-		parameters, err = alive.columns()
-	}
+	parameters, err := clones(alive.phi, alive.psi, alive.expansionPoint)
 	if err != nil {
 		return nil, err
 	}
-	if alive.psi != nil {
-		psi, err := clones(alive.psi)
-		if err != nil {
-			return nil, err
-		}
-		parameters = append(parameters, psi...)
-	}
+	parameters = slices.DeleteFunc(parameters, func(t *tensors.Tensor) bool { return t == nil })
 	return &evaluator{
 		engine: engine, bound: p.bound, dtype: p.phi.DType(), linearised: p.expansionPoint != nil, parameters: parameters,
 		like: Prediction{
 			Likelihood: p.bound.Model.Likelihood, Particles: alive.Particles(), Width: p.bound.Width,
-			Targets: p.bound.Targets(), ClassCount: p.bound.classes(),
-			Chains: alive.chains, Weights: alive.logWeights.Weights(), Own: own, Target: p.origin.Target.Clone(),
+			Size: p.bound.Outputs, Chains: alive.chains, Weights: alive.logWeights.Weights(), Own: own, Target: p.origin.Target.Clone(),
 			overOne: p.origin.Provenance.Extras.Exposure,
 		},
 		programs: map[input]*graph.Exec{},
 	}, nil
 }
 
-// columns are the stochastic parameters, each [J, size]. To cut them out of phi takes longer than to evaluate a small
-// network for one row.
-func (p *Posterior) columns() (all []*tensors.Tensor, err error) {
-	for _, slot := range p.bound.stochasticSlots() {
-		own := tensors.FromShape(shapeOf(p.phi, []int{p.Particles(), slot.Size()}))
-		err := copyColumns(own, slot.Size(), 0, p.phi, p.bound.D, slot.Offset, p.Particles(), slot.Size())
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, own)
-	}
-	return all, nil
-}
-
-// alive is the posterior without its particles of weight 0. Markov chains stay chains if equally many draws of each are
-// left; else the draws count as independent.
+// alive is the posterior without its particles of weight 0. Markov chains stay chains if all their draws are left; else
+// the draws count as independent.
 func (p *Posterior) alive() (*Posterior, error) {
 	var kept []int
 	var logWeights []float64
 	for j, w := range p.logWeights.Weights() {
 		if w > 0 {
-			kept, logWeights = append(kept, j), append(logWeights, p.logWeights.At(j))
+			kept, logWeights = append(kept, j), append(logWeights, p.logWeights[j])
 		}
 	}
 	if len(kept) == p.Particles() {
@@ -148,23 +122,7 @@ func (p *Posterior) alive() (*Posterior, error) {
 	if err := copyRows(phi, p.phi, kept, p.bound.D); err != nil {
 		return nil, err
 	}
-	return NewPosterior(p.bound, Draws{
-		Phi: phi, Psi: copied[0], LinearisedAt: copied[1], LogWeights: logWeights, Chains: p.chainsOf(kept),
-	}, p.origin)
-}
-
-// chainsOf is the number of chains of the kept particles, ascending: 0 if these are not from chains, or not equally
-// many from each.
-func (p *Posterior) chainsOf(kept []int) int {
-	if p.chains == 0 || len(kept)%p.chains != 0 {
-		return 0
-	}
-	for i, j := range kept {
-		if j/(p.Particles()/p.chains) != i/(len(kept)/p.chains) {
-			return 0
-		}
-	}
-	return p.chains
+	return NewPosterior(p.bound, Draws{Phi: phi, Psi: copied[0], LinearisedAt: copied[1], LogWeights: logWeights}, p.origin)
 }
 
 // close frees programs and parameters.
@@ -232,46 +190,29 @@ func (e *evaluator) compile(rows int) (*graph.Exec, error) {
 	return graph.NewExec(e.engine.Backend(), func(args []*graph.Node) *graph.Node {
 		x, own := Numbers(args[0], e.dtype), args[1:]
 		var psi *graph.Node
-		if last := len(own) - 1; e.bound.W > 0 {
-			psi, own = own[last], own[:last]
+		if e.bound.W > 0 {
+			psi, rest = rest[0], rest[1:]
 		}
 		if e.linearised {
-			return linearisedOutputs(e.bound, x, own[0], psi, own[1])
+			return linearisedOutputs(e.bound, x, phi, psi, rest[0])
 		}
-		return e.bound.outputs(plan, x, own, psi)
+		return e.bound.NetworkOutputs(plan, x, phi, psi)
 	})
 }
 
 // NetworkOutputs evaluates the network at standardised x, [rows, d], for each particle of phi, [A, D], in the plan's
 // chunks of particles: [A, Width, rows]. The layers before the first stochastic one are evaluated once for all.
 func (b *BoundModel) NetworkOutputs(plan compute.Plan, x, phi, psi *graph.Node) *graph.Node {
-	var own []*graph.Node
-	for _, slot := range b.stochasticSlots() {
-		own = append(own, slot.of(phi))
-	}
-	return b.outputs(plan, x, own, psi)
-}
-
-// outputs is NetworkOutputs of the stochastic parameters, each [A, size].
-func (b *BoundModel) outputs(plan compute.Plan, x *graph.Node, own []*graph.Node, psi *graph.Node) *graph.Node {
-	prefix := b.Unpack(nil, psi, func(s Slot) bool { return s.InPrefix })
-	features := b.Prefix(prefix, x)
+	features := b.Prefix(b.Unpack(nil, psi, func(s Slot) bool { return s.InPrefix }), x)
 	shared := b.Unpack(nil, psi, func(s Slot) bool { return !s.InPrefix && !s.Stochastic })
-	outputs, _ := plan.Over(own[0], compute.Pass{
-		Outer: slices.Concat([]*graph.Node{features.Node}, own[1:], shared.Nodes()),
+	outputs, _ := plan.Over(phi, compute.Pass{
+		Outer: append([]*graph.Node{features.Node}, shared.Nodes()...),
 		Rows:  [][]int{{b.Width, x.Shape().Dim(0)}},
-		Chunk: func(s compute.Span, first *graph.Node, outer []*graph.Node) (rows, _ []*graph.Node) {
+		Chunk: func(s compute.Span, phi *graph.Node, outer []*graph.Node) (rows, _ []*graph.Node) {
 			features := features
 			features.Node = outer[0]
-			params := shared.With(outer[len(own):])
-			for i, slot := range b.stochasticSlots() {
-				columns := first
-				if i > 0 {
-					columns = s.Of(outer[i])
-				}
-				shape := slices.Concat([]int{s.Count}, slot.Shape, []int{1})
-				params[slot.Name] = nn.Value{Node: graph.Reshape(columns, shape...), PerParticle: true}
-			}
+			params := shared.With(outer[1:])
+			maps.Copy(params, b.Unpack(nn.Block(phi, 1), nil, func(s Slot) bool { return s.Stochastic }))
 			out := b.Suffix(params, features)
 			if out.PerParticle {
 				return []*graph.Node{graph.Squeeze(out.Node, -1)}, nil

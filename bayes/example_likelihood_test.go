@@ -31,7 +31,7 @@ type logistic struct {
 // A saved posterior names its likelihood: Load finds the type by it.
 func init() { bayes.Register(logistic{}) }
 
-func (l logistic) Task() bayes.Task              { return bayes.Regression }
+func (l logistic) Task() dataset.Task            { return dataset.Regression }
 func (l logistic) Outputs(targets int) int       { return targets } // one f for each
 func (l logistic) Parameters(int) []nn.Parameter { return nil }     // s is given
 

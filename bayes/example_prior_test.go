@@ -34,11 +34,12 @@ func (c cauchy) Check() error {
 	return nil
 }
 
-// Scale is what LogDensity and Sample are given for each element of a parameter.
+// Scale is that of each element of a parameter.
 func (c cauchy) Scale(p nn.Parameter) float64 { return c.Width / math.Sqrt(float64(p.FanIn)) }
 
 // LogDensity is the sum of -log(pi s (1 + (x/s)^2)).
-func (c cauchy) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
+func (c cauchy) LogDensity(phi *graph.Node, slots []bayes.Slot) *graph.Node {
+	scales := bayes.Scales(c, slots)
 	z := graph.Div(phi, across(phi, scales))
 	constant := 0.0
 	for _, s := range scales {
@@ -48,7 +49,8 @@ func (c cauchy) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
 }
 
 // Sample is s tan(pi (u - 1/2)) for u uniform on (0, 1).
-func (c cauchy) Sample(rng random.Stream, dtype compute.DType, particles int, scales []float64) *graph.Node {
+func (c cauchy) Sample(rng random.Stream, dtype compute.DType, particles int, slots []bayes.Slot) *graph.Node {
+	scales := bayes.Scales(c, slots)
 	angle := graph.MulScalar(graph.AddScalar(rng.Uniform(dtype, particles, len(scales)), -.5), math.Pi)
 	return graph.Mul(graph.Div(graph.Sin(angle), graph.Cos(angle)), across(angle, scales))
 }

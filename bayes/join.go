@@ -51,7 +51,7 @@ func Join(runs ...*Posterior) (*Posterior, error) {
 	}
 	most := floats.LogSumExp(logs)
 	for m, p := range runs {
-		for _, w := range p.logWeights.All() {
+		for _, w := range p.logWeights {
 			draws.LogWeights = append(draws.LogWeights, w+logs[m]-most)
 		}
 	}

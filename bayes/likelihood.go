@@ -1,10 +1,12 @@
 package bayes
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
 
 	"github.com/gomlx/compute/dtypes"
@@ -19,7 +21,7 @@ import (
 // binary classification. Outputs and targets are in standardised units, except for counts (see Counted).
 type Likelihood interface {
 	// Task is the task that the likelihood is for.
-	Task() Task
+	Task() dataset.Task
 	// Outputs is the number W of network outputs that the likelihood takes for data of the given size; 0 if it cannot be
 	// used for such data.
 	// It need not be the number of targets or classes: Heteroscedastic takes two for each target, and Ordinal one for all
@@ -94,7 +96,6 @@ var (
 var (
 	_ Informative = Gaussian{}
 	_ Informative = Bernoulli{}
-	_ Informative = StudentT{}
 	_ Informative = Heteroscedastic{}
 	_ Informative = HeteroscedasticT{}
 )
@@ -113,44 +114,17 @@ func CheckTarget(l Likelihood, y float64) error {
 // noiseName is the name of a learnt noise parameter: the logarithm of a factor on the likelihood's scale.
 const noiseName = "noise/log_scale"
 
-// learntScale is the parameter of a likelihood that learns one factor for each target.
-func learntScale(learn bool, size int) []nn.Parameter {
-	if !learn {
-		return nil
-	}
+// noiseParameters is the learnt noise of each target.
+func noiseParameters(size int) []nn.Parameter {
 	return []nn.Parameter{{Name: noiseName, Kind: nn.Noise, Shape: []int{size}, FanIn: 1, FanOut: size, Init: nn.Zeros}}
 }
 
-// logScale is the logarithm of the scale of each target in a graph, in two summands: the learnt part, to be added to
-// [J/c, K, B, c], nil if it is not learnt, and a constant.
-func logScale(learn bool, scale float64, params nn.Params) (learnt *graph.Node, constant float64) {
-	if !learn {
-		return nil, math.Log(scale)
-	}
-	return params[noiseName].Full(), math.Log(scale)
-}
-
-// scaleOf is the scale of one target on the host.
-func scaleOf(scale float64, own []float64, target int) float64 {
-	if len(own) == 0 {
-		return scale
-	}
-	return scale * math.Exp(own[target])
-}
-
-// checkPositive returns an error unless a setting is positive, or 0, which means its default.
-func checkPositive(name string, value, zero float64) error {
+// checkPositive returns an error unless a setting is positive, or 0, which means 1.
+func checkPositive(name string, value float64) error {
 	if value < 0 || math.IsNaN(value) || math.IsInf(value, 0) {
-		return fmt.Errorf("bayes: %s is %v: it must be positive (0 means %v)", name, value, zero)
+		return fmt.Errorf("bayes: %s is %v: it must be positive (0 means 1)", name, value)
 	}
 	return nil
-}
-
-func orDefault(value, zero float64) float64 {
-	if value == 0 {
-		return zero
-	}
-	return value
 }
 
 // Targets reshapes y, [K, B], to the axes of nn.Value.Full, [1, K, B, 1]. The LogDensity of a Likelihood uses it.
@@ -169,7 +143,7 @@ func SumTargets(density *graph.Node) *graph.Node {
 // own and no settings, unless they say otherwise.
 type numbers struct{}
 
-func (numbers) Task() Task                    { return Regression }
+func (numbers) Task() dataset.Task            { return dataset.Regression }
 func (numbers) Outputs(size int) int          { return size }
 func (numbers) Parameters(int) []nn.Parameter { return nil }
 func (numbers) Check() error                  { return nil }
@@ -182,7 +156,7 @@ func (counts) LogMean() bool { return true }
 // labels is embedded by the likelihoods of a classification, as numbers by those of a regression.
 type labels struct{ numbers }
 
-func (labels) Task() Task { return Classification }
+func (labels) Task() dataset.Task { return dataset.Classification }
 
 // Gaussian is y ~ N(f(x), s^2), in standardised units, for each of K targets with its own output and noise. With Learn,
 // s = StdDev exp(t), where the parameter t, named "noise/log_scale", [K], starts at 0. It is a shared parameter unless
@@ -194,58 +168,61 @@ type Gaussian struct {
 }
 
 // Check implements Likelihood.
-func (g Gaussian) Check() error { return checkPositive("Gaussian.StdDev", g.StdDev, 1) }
+func (g Gaussian) Check() error { return checkPositive("Gaussian.StdDev", g.StdDev) }
 
 // Parameters implements Likelihood.
-func (g Gaussian) Parameters(size int) []nn.Parameter { return learntScale(g.Learn, size) }
+func (g Gaussian) Parameters(size int) []nn.Parameter {
+	if !g.Learn {
+		return nil
+	}
+	return noiseParameters(size)
+}
 
 // LogDensity implements Likelihood: -((y - f)/s)^2/2 - log s - log(2 pi)/2.
 func (g Gaussian) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
-	stdDev := orDefault(g.StdDev, 1)
+	stdDev := cmp.Or(g.StdDev, 1)
 	residual := graph.Sub(Targets(y), outputs.Full())
-	t, constant := logScale(g.Learn, stdDev, params)
-	constant += 0.5 * math.Log(2*math.Pi)
-	if t == nil {
+	constant := math.Log(stdDev) + 0.5*math.Log(2*math.Pi)
+	if !g.Learn {
 		return SumTargets(graph.SubScalar(graph.MulScalar(graph.Square(residual), -0.5/(stdDev*stdDev)), constant))
 	}
+	t := params[noiseName].Full()
 	scaled := graph.Mul(graph.DivScalar(residual, stdDev), graph.Exp(graph.Neg(t)))
 	return SumTargets(graph.SubScalar(graph.Sub(graph.MulScalar(graph.Square(scaled), -0.5), t), constant))
 }
 
 // LogSurvival implements Survivor: log Q((y - f)/s), where Q(z) is a standard normal's P(Z > z).
 func (g Gaussian) LogSurvival(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
-	scaled := graph.DivScalar(graph.Sub(Targets(y), outputs.Full()), orDefault(g.StdDev, 1))
-	if t, _ := logScale(g.Learn, 1, params); t != nil {
-		scaled = graph.Mul(scaled, graph.Exp(graph.Neg(t)))
+	scaled := graph.DivScalar(graph.Sub(Targets(y), outputs.Full()), cmp.Or(g.StdDev, 1))
+	if g.Learn {
+		scaled = graph.Mul(scaled, graph.Exp(graph.Neg(params[noiseName].Full())))
 	}
 	return SumTargets(logNormalSurvival(scaled))
 }
 
 // Information implements Informative: 1/s^2.
 func (g Gaussian) Information(params nn.Params, outputs nn.Value) *graph.Node {
-	return location(outputs.Full(), g.Learn, orDefault(g.StdDev, 1), 1, params)
-}
-
-// location is the information of locations about which the noise has a scale: standard divided by its square.
-func location(f *graph.Node, learn bool, scale, standard float64, params nn.Params) *graph.Node {
-	t, constant := logScale(learn, scale, params)
-	information := graph.AddScalar(graph.ZerosLike(f), standard*math.Exp(-2*constant))
-	if t != nil {
-		information = graph.Mul(information, graph.Exp(graph.MulScalar(t, -2)))
+	information := graph.AddScalar(graph.ZerosLike(outputs.Full()), math.Exp(-2*math.Log(cmp.Or(g.StdDev, 1))))
+	if g.Learn {
+		information = graph.Mul(information, graph.Exp(graph.MulScalar(params[noiseName].Full(), -2)))
 	}
 	return information
 }
 
 // Predictive implements Likelihood.
 func (g Gaussian) Predictive(outputs, own []float64, target int) Distribution {
-	return normal{outputs[target], scaleOf(orDefault(g.StdDev, 1), own, target)}
+	stdDev := cmp.Or(g.StdDev, 1)
+	if g.Learn {
+		stdDev *= math.Exp(own[target])
+	}
+	return normal{outputs[target], stdDev}
 }
 
 // Bernoulli is y in {0, 1} with P(y = 1) = sigmoid(f(x)).
 type Bernoulli struct{ labels }
 
 // Task implements Likelihood.
-func (Bernoulli) Task() Task { return BinaryClassification }
+func (Bernoulli) Task() dataset.Task { return dataset.BinaryClassification }
 
 // Information implements Informative: p (1 - p).
 func (Bernoulli) Information(_ nn.Params, outputs nn.Value) *graph.Node {

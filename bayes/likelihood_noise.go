@@ -1,46 +1,33 @@
 package bayes
 
 import (
-	"fmt"
 	"math"
 
-	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Heteroscedastic is y ~ N(f(x), s(x)^2), whose standard deviation depends on x: of the 2K network outputs for K
-// targets, the first K are the means f and the others, g, give the standard deviations, s = StdDev exp(g). All are in
+// targets, the first K are the means f and the others, g, give the standard deviations, s = exp(g). All are in
 // standardised units.
-type Heteroscedastic struct {
-	StdDev float64 `json:"std_dev"` // where g is 0; default 1
-	numbers
-}
+type Heteroscedastic struct{ numbers }
 
 // Outputs implements Likelihood.
-func (h Heteroscedastic) Outputs(size int) int { return 2 * size }
-
-// Check implements Likelihood.
-func (h Heteroscedastic) Check() error {
-	return checkPositive("Heteroscedastic.StdDev", h.StdDev, 1)
-}
+func (Heteroscedastic) Outputs(size int) int { return 2 * size }
 
 // LogDensity implements Likelihood: -((y - f)/s)^2/2 - log s - log(2 pi)/2.
-func (h Heteroscedastic) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+func (Heteroscedastic) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
 	f, g := halves(outputs.Full())
-	stdDev := orDefault(h.StdDev, 1)
-	scaled := graph.Mul(graph.DivScalar(graph.Sub(Targets(y), f), stdDev), graph.Exp(graph.Neg(g)))
+	scaled := graph.Mul(graph.Sub(Targets(y), f), graph.Exp(graph.Neg(g)))
 	density := graph.Sub(graph.MulScalar(graph.Square(scaled), -0.5), g)
-	return SumTargets(graph.SubScalar(density, 0.5*math.Log(2*math.Pi)+math.Log(stdDev)))
+	return SumTargets(graph.SubScalar(density, 0.5*math.Log(2*math.Pi)))
 }
 
 // LogSurvival implements Survivor: log Q((y - f)/s), where Q(z) is a standard normal's P(Z > z).
-func (h Heteroscedastic) LogSurvival(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+func (Heteroscedastic) LogSurvival(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
 	f, g := halves(outputs.Full())
-	scaled := graph.DivScalar(graph.Sub(Targets(y), f), orDefault(h.StdDev, 1))
-	return SumTargets(logNormalSurvival(graph.Mul(scaled, graph.Exp(graph.Neg(g)))))
+	return SumTargets(logNormalSurvival(graph.Mul(graph.Sub(Targets(y), f), graph.Exp(graph.Neg(g)))))
 }
 
 // logNormalSurvival is log P(Z > z) of a standard normal: up to tailFrom by the error function, and from there by the
@@ -65,9 +52,9 @@ const (
 )
 
 // Information implements Informative: 1/s^2 of a mean, and 2 of g.
-func (h Heteroscedastic) Information(_ nn.Params, outputs nn.Value) *graph.Node {
+func (Heteroscedastic) Information(_ nn.Params, outputs nn.Value) *graph.Node {
 	f, g := halves(outputs.Full())
-	ofMean := graph.MulScalar(graph.Exp(graph.MulScalar(g, -2)), math.Pow(orDefault(h.StdDev, 1), -2))
+	ofMean := graph.Exp(graph.MulScalar(g, -2))
 	return graph.Concatenate([]*graph.Node{ofMean, graph.AddScalar(graph.ZerosLike(f), 2)}, 1)
 }
 
@@ -79,101 +66,8 @@ func halves(outputs *graph.Node) (first, second *graph.Node) {
 }
 
 // Predictive implements Likelihood.
-func (h Heteroscedastic) Predictive(outputs, _ []float64, target int) Distribution {
-	return normal{outputs[target], orDefault(h.StdDev, 1) * math.Exp(outputs[len(outputs)/2+target])}
-}
-
-// StudentT is y = f(x) + s e, where e has Student's t distribution, in standardised units, for each of K targets: a
-// regression that is robust to outliers. With Learn, s = Scale exp(t), where the parameter t, named "noise/log_scale",
-// [K], starts at 0. It is a shared parameter unless the model's Partition names it.
-type StudentT struct {
-	// DoF are the degrees of freedom, at most 1e8; default 4. With DoF <= 2 the variance is infinite. With DoF <= 1 there
-	// is no mean: Prediction.Mean and StdDev return an error, and metrics of the mean are NaN. Quantiles and densities
-	// always exist.
-	DoF   float64 `json:"dof"`
-	Scale float64 `json:"scale"` // default 1
-	Learn bool    `json:"learn,omitempty"`
-	numbers
-}
-
-// Parameters implements Likelihood.
-func (s StudentT) Parameters(size int) []nn.Parameter { return learntScale(s.Learn, size) }
-
-// Check implements Likelihood.
-func (s StudentT) Check() error {
-	if err := checkDoF("StudentT.DoF", s.DoF, "Gaussian"); err != nil {
-		return err
-	}
-	return checkPositive("StudentT.Scale", s.Scale, 1)
-}
-
-const studentDoF = 4
-
-// mostDoF is the upper limit on degrees of freedom. Up to here densities and distribution functions have an error below
-// 1e-6; their terms are as large as the degrees of freedom, and cancel. From 1e15 on no digit is right.
-const mostDoF = 1e8
-
-// checkDoF returns an error unless degrees of freedom are positive and not too many; limit is the name of the
-// distribution that many come near to.
-func checkDoF(name string, dof float64, limit string) error {
-	if err := checkPositive(name, dof, studentDoF); err != nil {
-		return err
-	}
-	if dof > mostDoF {
-		return fmt.Errorf("bayes: %s is %v: it must be at most %g; take bayes.%s, from which so many differ by less than "+
-			"rounding", name, dof, mostDoF, limit)
-	}
-	return nil
-}
-
-// LogDensity implements Likelihood: log Gamma((v+1)/2) - log Gamma(v/2) - log(pi v)/2 - log s - (v+1)/2 log(1 +
-// ((y-f)/s)^2/v).
-func (s StudentT) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
-	dof, scale := orDefault(s.DoF, studentDoF), orDefault(s.Scale, 1)
-	z := graph.DivScalar(graph.Sub(Targets(y), outputs.Full()), scale)
-	t, constant := logScale(s.Learn, scale, params)
-	if t != nil {
-		z = graph.Mul(z, graph.Exp(graph.Neg(t)))
-	}
-	density := graph.MulScalar(graph.Log1p(graph.DivScalar(graph.Square(z), dof)), -(dof+1)/2)
-	if t != nil {
-		density = graph.Sub(density, t)
-	}
-	return SumTargets(graph.SubScalar(density, constant-studentConstant(dof)))
-}
-
-// Information implements Informative: (v + 1)/(v + 3)/s^2.
-func (s StudentT) Information(params nn.Params, outputs nn.Value) *graph.Node {
-	dof := orDefault(s.DoF, studentDoF)
-	return location(outputs.Full(), s.Learn, orDefault(s.Scale, 1), (dof+1)/(dof+3), params)
-}
-
-// studentConstant is the log-density of Student's t at its centre for a scale of 1.
-func studentConstant(dof float64) float64 {
-	above, _ := math.Lgamma((dof + 1) / 2)
-	below, _ := math.Lgamma(dof / 2)
-	return above - below - 0.5*math.Log(math.Pi*dof)
-}
-
-// Predictive implements Likelihood.
-func (s StudentT) Predictive(outputs, own []float64, target int) Distribution {
-	return studentT{distuv.StudentsT{Mu: outputs[target], Sigma: scaleOf(orDefault(s.Scale, 1), own, target),
-		Nu: orDefault(s.DoF, studentDoF)}}
-}
-
-// studentT is gonum's distribution, whose Mean is the centre even where the integral of the mean does not exist.
-type studentT struct{ distuv.StudentsT }
-
-func (s studentT) Mean() float64 {
-	if s.Nu <= 1 {
-		return math.NaN()
-	}
-	return s.StudentsT.Mean()
-}
-
-// LocationScale implements stats.LocationScale.
-func (s studentT) LocationScale() (location, scale float64, standard stats.Distribution) {
-	return s.Mu, s.Sigma, studentT{distuv.StudentsT{Sigma: 1, Nu: s.Nu}}
+func (Heteroscedastic) Predictive(outputs, _ []float64, target int) Distribution {
+	return normal{outputs[target], math.Exp(outputs[len(outputs)/2+target])}
 }
 
 // Poisson is a count y in {0, 1, 2, ...} with mean exp f(x), for each of K targets. The target is not standardised.
@@ -198,20 +92,13 @@ func (Poisson) Predictive(outputs, _ []float64, target int) Distribution {
 }
 
 // NegativeBinomial is a count y in {0, 1, 2, ...} with mean m = exp f(x) and variance m + m^2/r, for each of K targets.
-// The variance is larger than that of a Poisson count, which is the limit of large r. With Learn, r = Size exp(t),
-// where the parameter t, named "noise/log_scale", [K], starts at 0. It is a shared parameter unless the model's
-// Partition names it. The target is not standardised.
-type NegativeBinomial struct {
-	Size  float64 `json:"size"` // r; default 1
-	Learn bool    `json:"learn,omitempty"`
-	counts
-}
+// The variance is larger than that of a Poisson count, which is the limit of large r. r = exp(t) is learnt: the
+// parameter t, named "noise/log_scale", [K], starts at 0. It is a shared parameter unless the model's Partition names
+// it. The target is not standardised.
+type NegativeBinomial struct{ counts }
 
 // Parameters implements Likelihood.
-func (b NegativeBinomial) Parameters(size int) []nn.Parameter { return learntScale(b.Learn, size) }
-
-// Check implements Likelihood.
-func (b NegativeBinomial) Check() error { return checkPositive("NegativeBinomial.Size", b.Size, 1) }
+func (NegativeBinomial) Parameters(size int) []nn.Parameter { return noiseParameters(size) }
 
 // LogDensity implements Likelihood: log Gamma(y+r) - log Gamma(r) - log y! + r log(r/(r+m)) + y log(m/(r+m)). It uses
 // Loader's saddle-point form (2000), which loses no digits where y is large. With n = y + r and d = f - log y, it is
@@ -219,14 +106,9 @@ func (b NegativeBinomial) Check() error { return checkPositive("NegativeBinomial
 //	y d - n log((r + m)/n) + log(r/(2 pi n y))/2 + e(n) - e(r) - e(y)
 //
 // where e is the error of Stirling's formula.
-func (b NegativeBinomial) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+func (NegativeBinomial) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
 	f, count := outputs.Full(), Targets(y)
-	r := graph.ConstAs(f, orDefault(b.Size, 1))
-	if t, _ := logScale(b.Learn, 1, params); t != nil {
-		r = graph.Mul(r, graph.Exp(t))
-	} else {
-		r = graph.Reshape(r, 1, 1, 1, 1)
-	}
+	r := graph.Exp(params[noiseName].Full())
 	some := graph.MaxScalar(count, 1)
 	n := graph.Add(some, r)
 	d := graph.Sub(f, graph.Log(some))
@@ -240,8 +122,8 @@ func (b NegativeBinomial) LogDensity(params nn.Params, outputs nn.Value, y *grap
 }
 
 // Predictive implements Likelihood.
-func (b NegativeBinomial) Predictive(outputs, own []float64, target int) Distribution {
-	return negativeBinomial{math.Exp(outputs[target]), scaleOf(orDefault(b.Size, 1), own, target)}
+func (NegativeBinomial) Predictive(outputs, own []float64, target int) Distribution {
+	return negativeBinomial{math.Exp(outputs[target]), math.Exp(own[target])}
 }
 
 // logRatio is log(a/b), where a = b + excess: by log(1 + excess/b) where a and b are close, which loses no precision.
@@ -308,14 +190,13 @@ func logGamma(x *graph.Node) *graph.Node {
 }
 
 func init() {
-	for _, value := range []any{Heteroscedastic{}, StudentT{}, Poisson{}, NegativeBinomial{}} {
+	for _, value := range []any{Heteroscedastic{}, Poisson{}, NegativeBinomial{}} {
 		Register(value)
 	}
 }
 
 var (
 	_ Likelihood = Heteroscedastic{}
-	_ Likelihood = StudentT{}
 	_ Likelihood = Poisson{}
 	_ Likelihood = NegativeBinomial{}
 )

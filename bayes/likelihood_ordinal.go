@@ -29,17 +29,8 @@ type Ordinal struct{ labels }
 // cutsName is the name of the cut points' parameter.
 const cutsName = "noise/cuts"
 
-// mostOrdered is the largest number of classes: a graph has some nodes for each, and the time of building it grows with
-// the square of their number, and faster.
-const mostOrdered = 1000
-
-// Outputs implements Likelihood: f; none for more than 1000 classes.
-func (Ordinal) Outputs(size int) int {
-	if size > mostOrdered {
-		return 0
-	}
-	return 1
-}
+// Outputs implements Likelihood: f.
+func (Ordinal) Outputs(int) int { return 1 }
 
 // Parameters implements Likelihood.
 func (Ordinal) Parameters(size int) []nn.Parameter {

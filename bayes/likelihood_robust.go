@@ -3,6 +3,7 @@ package bayes
 import (
 	"math"
 
+	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -39,7 +40,8 @@ func (HeteroscedasticT) Parameters(size int) []nn.Parameter {
 	}
 }
 
-// LogDensity implements Likelihood: that of StudentT.
+// LogDensity implements Likelihood: log Gamma((v+1)/2) - log Gamma(v/2) - log(pi v)/2 - log s - (v+1)/2 log(1 +
+// ((y-f)/s)^2/v).
 func (HeteroscedasticT) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
 	f, g := halves(outputs.Full())
 	logScale, dof := within(g, logScaleBound), degrees(params)
@@ -80,6 +82,14 @@ func (HeteroscedasticT) Predictive(outputs, own []float64, target int) Distribut
 		Sigma: soft(outputs[len(outputs)/2+target], logScaleBound),
 		Nu:    leastDoF + moreDoF*soft(own[target], logDoFBound),
 	}}
+}
+
+// studentT is gonum's distribution, as a stats.LocationScale.
+type studentT struct{ distuv.StudentsT }
+
+// LocationScale implements stats.LocationScale.
+func (s studentT) LocationScale() (location, scale float64, standard stats.Distribution) {
+	return s.Mu, s.Sigma, studentT{distuv.StudentsT{Sigma: 1, Nu: s.Nu}}
 }
 
 func init() { Register(HeteroscedasticT{}) }

@@ -24,13 +24,10 @@ var likelihoods = []struct {
 }{
 	{bayes.Gaussian{StdDev: .7}, []int{1, 3}},
 	{bayes.Gaussian{StdDev: .7, Learn: true}, []int{1, 3}},
-	{bayes.Heteroscedastic{StdDev: .4}, []int{1, 2}},
+	{bayes.Heteroscedastic{}, []int{1, 2}},
 	{bayes.HeteroscedasticT{}, []int{1, 2}},
-	{bayes.StudentT{}, []int{1}},
-	{bayes.StudentT{DoF: 2.5, Scale: .6, Learn: true}, []int{1, 2}},
 	{bayes.Poisson{}, []int{1, 2}},
-	{bayes.NegativeBinomial{Size: 3}, []int{1}},
-	{bayes.NegativeBinomial{Size: .8, Learn: true}, []int{1, 2}},
+	{bayes.NegativeBinomial{}, []int{1, 2}},
 	{bayes.Bernoulli{}, []int{1}},
 	{bayes.Categorical{}, []int{2, 4}},
 	{bayes.Ordinal{}, []int{2, 3, 5}},
@@ -40,12 +37,12 @@ var likelihoods = []struct {
 func targetsFor(l bayes.Likelihood, rows, size int) []float64 {
 	y := wave(rows*size, 3.3)
 	switch {
-	case l.Task() == bayes.Classification:
+	case l.Task() == dataset.Classification:
 		y = y[:rows]
 		for i := range y {
 			y[i] = float64(i % size)
 		}
-	case l.Task() == bayes.BinaryClassification:
+	case l.Task() == dataset.BinaryClassification:
 		for i := range y {
 			y[i] = float64(i % 2)
 		}
@@ -164,13 +161,13 @@ func TestDistributions(t *testing.T) {
 				own = append(own, wave(p.Size(), .6)...)
 			}
 			targets := 1
-			if l.Task() == bayes.Regression {
+			if l.Task() == dataset.Regression {
 				targets = size
 			}
 			for k := range targets {
 				d := l.Predictive(outputs, own, k)
 				name := fmt.Sprintf("%+v of %T, output %d of %d", l, l, k, size)
-				if l.Task() != bayes.Regression || bayes.IsCounted(l) {
+				if l.Task() != dataset.Regression || bayes.IsCounted(l) {
 					checkDiscrete(t, name, d)
 				} else {
 					checkContinuous(t, name, d)
@@ -276,7 +273,7 @@ func TestLogSurvival(t *testing.T) {
 
 // A likelihood that cannot take exposures or censored targets says which can; exposures are checked.
 func TestExtrasRefused(t *testing.T) {
-	bound, err := bayes.Model{Network: mlp, Likelihood: bayes.StudentT{}, Stochastic: bayes.All()}.Bind(features, 1)
+	bound, err := bayes.Model{Network: mlp, Likelihood: bayes.HeteroscedasticT{}, Stochastic: bayes.All()}.Bind(features, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

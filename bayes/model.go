@@ -54,7 +54,7 @@ func (m Model) ScalesTarget() bool {
 	return !m.Scaling.KeepTarget && m.Likelihood.Task() == dataset.Regression && !IsCounted(m.Likelihood)
 }
 
-// Partition says which parameters are stochastic. Layers, Weights, Biases, Names and All make one; And joins two.
+// Partition says which parameters are stochastic. Layers, Names and All make one; And joins two.
 type Partition struct {
 	Selectors []selector `json:"selectors"`
 }
@@ -62,34 +62,23 @@ type Partition struct {
 // selector picks the parameters that agree with all of its fields that are set; at least one field must be set.
 type selector struct {
 	Layer int     `json:"layer,omitempty"` // counted from 1
-	Kind  nn.Kind `json:"kind,omitempty"`
+	Kind  nn.Kind `json:"kind,omitempty"`  // of All alone
 	Name  string  `json:"name,omitempty"`
 }
 
 // Layers makes weights and biases of the numbered layers stochastic; layers count from 1.
-func Layers(numbers ...int) Partition { return layersOf("", numbers) }
-
-// Weights makes the weights of the numbered layers stochastic, of all layers if none is given.
-func Weights(layers ...int) Partition { return layersOf(nn.Weights, layers) }
-
-// Biases makes the biases of the numbered layers stochastic, of all layers if none is given.
-func Biases(layers ...int) Partition { return layersOf(nn.Biases, layers) }
-
-func layersOf(kind nn.Kind, numbers []int) Partition {
+func Layers(numbers ...int) Partition {
 	var p Partition
-	if len(numbers) == 0 && kind != "" {
-		p.Selectors = []selector{{Kind: kind}}
-	}
 	for _, n := range numbers {
 		if n == 0 {
 			n = layerZero
 		}
-		p.Selectors = append(p.Selectors, selector{Layer: n, Kind: kind})
+		p.Selectors = append(p.Selectors, selector{Layer: n})
 	}
 	return p
 }
 
-// layerZero stands for layer 0 in a call such as Layers(0), since 0 in a Selector means any layer: no layer has this
+// layerZero stands for layer 0 in a call such as Layers(0), since 0 in a selector means any layer: no layer has this
 // number, so that Bind reports it.
 const layerZero = math.MinInt32
 
@@ -104,14 +93,7 @@ func Names(names ...string) Partition {
 
 // All makes every weight and bias stochastic: a full Bayesian network. A parameter of the likelihood, such as a learnt
 // noise, is still shared; All().And(Names("noise/log_scale")) makes it stochastic too.
-func All() Partition { return Weights().And(Biases()) }
-
-// isAll says whether the partition picks what All does, or more: then a network without biases, or without weights, has
-// all that it picks.
-func (p Partition) isAll() bool {
-	return slices.Contains(p.Selectors, selector{Kind: nn.Weights}) &&
-		slices.Contains(p.Selectors, selector{Kind: nn.Biases})
-}
+func All() Partition { return Partition{[]selector{{Kind: nn.Weights}, {Kind: nn.Biases}}} }
 
 // And is the union of two partitions: it picks every parameter that either of them picks.
 func (p Partition) And(other Partition) Partition {
@@ -119,46 +101,33 @@ func (p Partition) And(other Partition) Partition {
 }
 
 func (s selector) matches(p nn.Parameter) bool {
-	return (s.Layer == 0 || s.Layer == p.Layer) && (s.Kind == "" || s.Kind == p.Kind) && (s.Name == "" || s.Name == p.Name)
+	return s != selector{} &&
+		(s.Layer == 0 || s.Layer == p.Layer) && (s.Kind == "" || s.Kind == p.Kind) && (s.Name == "" || s.Name == p.Name)
 }
 
 func (s selector) String() string {
-	var parts []string
-	if s.Layer == layerZero {
-		parts = append(parts, "layer 0 (layers count from 1)")
-	} else if s.Layer != 0 {
-		parts = append(parts, fmt.Sprintf("layer %d", s.Layer))
+	switch {
+	case s.Layer == layerZero:
+		return "layer 0 (layers count from 1)"
+	case s.Layer != 0:
+		return fmt.Sprintf("layer %d", s.Layer)
+	case s.Name != "":
+		return fmt.Sprintf("name %q", s.Name)
 	}
-	if s.Kind != "" {
-		parts = append(parts, string(s.Kind))
-	}
-	if s.Name != "" {
-		parts = append(parts, fmt.Sprintf("name %q", s.Name))
-	}
-	if len(parts) == 0 {
-		return "an empty name"
-	}
-	return strings.Join(parts, ", ")
+	return "an empty name"
 }
-
-func isWeightOrBias(p nn.Parameter) bool { return p.Kind == nn.Weights || p.Kind == nn.Biases }
 
 // stochastic marks the parameters that the partition picks.
 func (p Partition) stochastic(parameters []nn.Parameter) ([]bool, error) {
-	if len(p.Selectors) == 0 {
-		return nil, errors.New("bayes: no parameter is stochastic: set Model.Stochastic, for instance to bayes.Layers(1) " +
-			"or bayes.All()")
-	}
 	picked := make([]bool, len(parameters))
 	for _, one := range p.Selectors {
 		matched := false
 		for i, parameter := range parameters {
-			if one != (selector{}) && one.matches(parameter) {
+			if one.matches(parameter) {
 				picked[i], matched = true, true
 			}
 		}
-		part := one == selector{Kind: nn.Weights} || one == selector{Kind: nn.Biases}
-		if !matched && !(part && p.isAll() && slices.ContainsFunc(parameters, isWeightOrBias)) {
+		if !matched && one.Kind == "" { // of weights and biases a network may have only the one
 			names := make([]string, len(parameters))
 			for i, parameter := range parameters {
 				names[i] = parameter.Name
@@ -166,6 +135,10 @@ func (p Partition) stochastic(parameters []nn.Parameter) ([]bool, error) {
 			return nil, fmt.Errorf("bayes: the partition picks a parameter that the network does not have: %s; it has %s", one,
 				strings.Join(names, ", "))
 		}
+	}
+	if !slices.Contains(picked, true) {
+		return nil, errors.New("bayes: no parameter is stochastic: set Model.Stochastic, for instance to bayes.Layers(1) " +
+			"or bayes.All()")
 	}
 	return picked, nil
 }

@@ -176,7 +176,7 @@ func NewPosterior(bound *BoundModel, draws Draws, origin Origin) (*Posterior, er
 	if err != nil {
 		return nil, err
 	}
-	if err := draws.check(bound, weights.Len()); err != nil {
+	if err := draws.check(bound, len(weights)); err != nil {
 		return nil, err
 	}
 	if err := draws.checkFinite(bound, weights.Weights()); err != nil {
@@ -237,38 +237,29 @@ func (d Draws) check(bound *BoundModel, particles int) error {
 // checkFinite is an error that names the parameter if a number is NaN or infinite: a shared one, or one of a particle
 // that has a weight.
 func (d Draws) checkFinite(bound *BoundModel, weights []float64) error {
-	for _, t := range []*tensors.Tensor{d.Phi, d.Psi, d.LinearisedAt} {
-		if t == nil {
-			continue
+	for _, s := range bound.Slots {
+		of := []*tensors.Tensor{d.Psi}
+		if s.Stochastic {
+			of = []*tensors.Tensor{d.Phi, d.LinearisedAt}
 		}
-		bad, value, columns := -1, 0., t.Shape().Dim(-1)
-		look := func(i int, v float64) {
-			if bad < 0 && !finite(v) && (t != d.Phi || weights[i/columns] > 0) {
-				bad, value = i, v
+		for _, t := range of {
+			if t == nil {
+				continue
 			}
-		}
-		if err := t.ConstFlatData(func(flat any) {
-			switch flat := flat.(type) {
-			case []float32:
-				for i, v := range flat {
-					look(i, float64(v))
-				}
-			case []float64:
-				for i, v := range flat {
-					look(i, v)
-				}
+			values, err := compute.Columns(t, s.Offset, s.Size())
+			if err != nil {
+				return fmt.Errorf("bayes: the particles cannot be read: %w", err)
 			}
-		}); err != nil {
-			return fmt.Errorf("bayes: the particles cannot be read: %w", err)
-		}
-		for _, s := range bound.Slots {
-			if at := bad%columns - s.Offset; bad >= 0 && s.Stochastic == (t != d.Psi) && at >= 0 && at < s.Size() {
-				of := ""
+			for i, v := range values {
+				if finite(v) || t == d.Phi && weights[i/s.Size()] == 0 {
+					continue
+				}
+				which := ""
 				if t == d.Phi {
-					of = fmt.Sprintf(" in particle %d, counted from 0", bad/columns)
+					which = fmt.Sprintf(" in particle %d, counted from 0", i/s.Size())
 				}
 				return fmt.Errorf("bayes: parameter %q is %v%s: nothing can be predicted with it; the training diverged, or the "+
-					"file was altered", s.Name, value, of)
+					"file was altered", s.Name, v, which)
 			}
 		}
 	}
@@ -383,8 +374,8 @@ func (p Provenance) clone() Provenance {
 // Model copies the posterior's model.
 func (p *Posterior) Model() Model { return p.bound.Model.clone() }
 
-// LogWeights returns the particles' normalised log-weights.
-func (p *Posterior) LogWeights() LogWeights { return p.logWeights }
+// LogWeights copies the particles' normalised log-weights.
+func (p *Posterior) LogWeights() LogWeights { return slices.Clone(p.logWeights) }
 
 // Chains is the number of Markov chains, of equal length and one after another, that the particles come from; 0 if they
 // are not from chains.
@@ -437,7 +428,7 @@ func (p *Posterior) WithDoubts(status string, warnings []string) *Posterior {
 func (p *Posterior) Bound() *BoundModel { return p.bound }
 
 // Particles is the number of particles J.
-func (p *Posterior) Particles() int { return p.logWeights.Len() }
+func (p *Posterior) Particles() int { return len(p.logWeights) }
 
 // Draws copies the particles with their chains, evidence and diagnostics. With Origin it is what NewPosterior takes.
 func (p *Posterior) Draws() (Draws, error) {
@@ -446,7 +437,7 @@ func (p *Posterior) Draws() (Draws, error) {
 		return Draws{}, err
 	}
 	return Draws{
-		Phi: copied[0], Psi: copied[1], LinearisedAt: copied[2], LogWeights: p.logWeights.All(),
+		Phi: copied[0], Psi: copied[1], LinearisedAt: copied[2], LogWeights: slices.Clone(p.logWeights),
 		Chains: p.chains, Evidence: p.evidence, Diagnostics: p.Diagnostics(),
 	}, nil
 }

@@ -14,7 +14,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/internal/stats"
-	"gobnn/bayes/limits"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -85,44 +84,34 @@ const (
 func (p *Posterior) newValues(x mat.Matrix) (warnings []string) {
 	rows, _ := x.Dims()
 	scale := p.origin.Features
-	var names []string
-	affected := make([]bool, rows)
-	more, count := 0, 0
+	var features []string
+	affected := map[int]bool{} // rows
 	for k := range scale.Constant {
 		first := -1
 		for i := range rows {
-			if !scale.Differs(k, x.At(i, k)) {
-				continue
-			}
-			if first < 0 {
-				first = i
-			}
-			if !affected[i] {
+			if scale.Differs(k, x.At(i, k)) {
 				affected[i] = true
-				count++
+				if first < 0 {
+					first = i
+				}
 			}
 		}
-		switch {
-		case first < 0:
-		case len(names) == namedFeatures:
-			more++
-		default:
+		if first >= 0 {
 			v, was := x.At(first, k), scale.Mean[k]
-			names = append(names, fmt.Sprintf("%s, such as %s (%s in training)", p.featureName(k), rounded(v, v-was),
+			features = append(features, fmt.Sprintf("%s, such as %s (%s in training)", p.featureName(k), rounded(v, v-was),
 				rounded(was, v-was)))
 		}
 	}
-	if count == 0 {
+	if features == nil {
 		return nil
 	}
-	which := strings.Join(names, "; ")
-	if more > 0 {
-		which += fmt.Sprintf("; and %d more", more)
+	if more := len(features) - namedFeatures; more > 0 {
+		features = append(features[:namedFeatures], fmt.Sprintf("and %d more", more))
 	}
 	return []string{fmt.Sprintf("%d of the %d rows have other values than all training rows in features that were "+
 		"constant there: %s: nothing was learnt about their effect, and the predictions have weights from the prior or, if "+
 		"these are shared, from the start of training; train with rows in which they vary, or leave them out",
-		count, rows, which)}
+		len(affected), rows, strings.Join(features, "; "))}
 }
 
 // A feature is far from the training part if the median distance of at least fewestRows rows from its training mean is
@@ -148,45 +137,35 @@ func (p *Posterior) farFeatures(data *dataset.Dataset) (warnings []string) {
 	if n := p.origin.Provenance.Rows; n > 0 {
 		beyond = min(max(math.Sqrt(float64(n)), leastBeyond), mostBeyond)
 	}
-	distance := func(v float64, k int) float64 { return math.Abs(v-scale.Mean[k]) / scale.StdDev[k] }
-	far, lost := make([]int, dims), make([]int, dims) // rows in which a feature is
-	first := make([]int, dims)                        // the first that is lost
-	row := make([]float64, dims)
-	for i := range rows {
-		for k, v := range mat.Row(row, i, x) {
-			d := distance(v, k)
-			if d > farAway {
-				far[k]++
-			}
-			if d > beyond {
-				if lost[k] == 0 {
-					first[k] = i
-				}
-				lost[k]++
-			}
-		}
-	}
-	for k, count := range far {
+	column, distances := make([]float64, rows), make([]float64, rows)
+	for k := range dims {
 		if scale.Constant != nil && scale.Constant[k] { // it has no standard deviation: see newValues
 			continue
 		}
-		switch {
-		case rows >= fewestRows && 2*count > rows: // which is the median's being far, without sorting all features
-			distances := mat.Col(nil, k, x)
-			for i, v := range distances {
-				distances[i] = distance(v, k)
+		mean, stdDev := scale.Mean[k], scale.StdDev[k]
+		far, lost, first := 0, 0, -1 // rows in which the feature is far, and beyond; the first of these
+		for i, v := range mat.Col(column, k, x) {
+			distances[i] = math.Abs(v-mean) / stdDev
+			if distances[i] > farAway {
+				far++
 			}
-			d := stats.Median(distances)
+			if distances[i] > beyond {
+				if lost++; lost == 1 {
+					first = i
+				}
+			}
+		}
+		switch {
+		case rows >= fewestRows && 2*far > rows: // the median is far
 			warnings = append(warnings, fmt.Sprintf("half of the %d rows have a value in %s that is more than %.3g training "+
 				"standard deviations (%.4g) from its training mean (%s): check its unit, and that it is not standardised "+
-				"already; else the prediction is an extrapolation", rows, p.featureName(k), d, scale.StdDev[k],
-				rounded(scale.Mean[k], scale.StdDev[k])))
-		case lost[k] > 0:
-			v := x.At(first[k], k)
+				"already; else the prediction is an extrapolation", rows, p.featureName(k), stats.Median(distances), stdDev,
+				rounded(mean, stdDev)))
+		case lost > 0:
 			warnings = append(warnings, fmt.Sprintf("%d of the %d rows are beyond all training rows in %s, such as row %d with "+
 				"%s, %.3g training standard deviations from the mean (%s): check the value; else the prediction is an "+
-				"extrapolation", lost[k], rows, p.featureName(k), data.OriginalRow(first[k]), rounded(v, scale.StdDev[k]),
-				distance(v, k), rounded(scale.Mean[k], scale.StdDev[k])))
+				"extrapolation", lost, rows, p.featureName(k), data.OriginalRow(first), rounded(column[first], stdDev),
+				distances[first], rounded(mean, stdDev)))
 		}
 	}
 	return warnings
@@ -266,7 +245,7 @@ func (p *Posterior) blocks(x mat.Matrix) (func(from, count, rows int) *tensors.T
 		padded := make([]float64, rows*dims)
 		copy(padded, scaled.RawMatrix().Data[from*dims:(from+count)*dims])
 		return compute.Floats(p.phi.DType(), padded, rows, dims)
-	}, p.checkFloat32(x, scaled)
+	}, nil
 }
 
 // activationBytes is the most that the activations of one particle may take in a prediction, such as those of a
@@ -312,24 +291,6 @@ func (p *Posterior) checkFeatures(x mat.Matrix) error {
 		for k, v := range mat.Row(row, i, x) {
 			if !finite(v) {
 				return fmt.Errorf("bayes: x at row %d, %s is %v: replace or drop it", i, p.featureName(k), v)
-			}
-		}
-	}
-	return nil
-}
-
-// checkFloat32 is an error if a feature of x, standardised, is too large for a posterior in float32, in which it would
-// become infinite, or its square would.
-func (p *Posterior) checkFloat32(x mat.Matrix, scaled *mat.Dense) error {
-	if p.phi.DType() != compute.Float32 {
-		return nil
-	}
-	total, _ := scaled.Dims()
-	for i := range total {
-		for k, v := range scaled.RawRowView(i) {
-			if !(math.Abs(v) <= limits.Float32) {
-				return fmt.Errorf("bayes: x at row %d, %s is %v, standardised %v: beyond %g its square overflows float32: replace "+
-					"it, or train in Float64", i, p.featureName(k), x.At(i, k), v, limits.Float32)
 			}
 		}
 	}

@@ -13,16 +13,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Task is the kind of a data set's target.
-type Task = dataset.Task
-
-// The tasks.
-const (
-	Regression           = dataset.Regression           // numbers, one for each target
-	BinaryClassification = dataset.BinaryClassification // one of two classes
-	Classification       = dataset.Classification       // one of C classes
-)
-
 // Prediction holds what each weighted particle predicts for each row.
 //
 // The predictive distribution of a row is the mixture sum_j w_j p(y | f_j(x_n)) of the distributions that the
@@ -37,10 +27,9 @@ type Prediction struct {
 	// Outputs of the network, [Particles, Rows, Width], row-major, in the units that the model was trained in.
 	Outputs                []float64
 	Particles, Rows, Width int
-	// Targets is the number of targets of a regression; 0 is read as 1.
-	Targets int
-	// ClassCount is the number of classes; 0 is read as Width, or as 2 of a BinaryClassification.
-	ClassCount int
+	// Size is the number of targets of a regression, or of classes of a Classification; 0 is read as one target, and as
+	// Width classes.
+	Size int
 	// Chains is the number of Markov chains that the particles come from, of equal length and one after another; 0 if they
 	// are not from chains.
 	Chains int
@@ -64,25 +53,25 @@ type Prediction struct {
 }
 
 // Task is the task of the likelihood.
-func (p Prediction) Task() Task { return p.Likelihood.Task() }
+func (p Prediction) Task() dataset.Task { return p.Likelihood.Task() }
 
 // Classes is the number of classes C; 0 for regression.
 func (p Prediction) Classes() int {
 	switch p.Task() {
-	case BinaryClassification:
+	case dataset.BinaryClassification:
 		return 2
-	case Classification:
-		return cmp.Or(p.ClassCount, p.Width)
+	case dataset.Classification:
+		return cmp.Or(p.Size, p.Width)
 	}
 	return 0
 }
 
-// Columns is the number of targets in the results: Targets, or 1 after Of and for classification.
+// Columns is the number of targets in the results: Size, or 1 after Of and for classification.
 func (p Prediction) Columns() int {
-	if p.only > 0 {
+	if p.only > 0 || p.Task() != dataset.Regression {
 		return 1
 	}
-	return max(p.Targets, 1)
+	return max(p.Size, 1)
 }
 
 // target is the index of column k in the likelihood's order of targets.
@@ -141,7 +130,7 @@ func (p Prediction) OfRows(rows *dataset.Dataset) (Prediction, error) {
 
 // Scale is the mean and the standard deviation that a target was standardised by; 0 and 1 if it was not.
 func (p Prediction) Scale(k int) (mean, stdDev float64) {
-	if k = p.target(k); len(p.Target.Mean) == 0 || p.Task() != Regression {
+	if k = p.target(k); len(p.Target.Mean) == 0 || p.Task() != dataset.Regression {
 		return 0, 1
 	}
 	return p.Target.Mean[k], p.Target.StdDev[k]

@@ -46,22 +46,21 @@ func (p Prediction) validateShape() error {
 	if p.Likelihood == nil {
 		return errNoLikelihood
 	}
-	targets, size, of := max(p.Targets, 1), max(p.Targets, 1), "targets"
-	if p.Task() == Classification {
+	size, of := max(p.Size, 1), "targets"
+	switch p.Task() {
+	case dataset.Classification:
 		if size, of = p.Classes(), "classes"; size < 2 {
-			return fmt.Errorf("bayes: Prediction: ClassCount is %d, where 0 is read as Width, %d, but %T is for at least 2 "+
-				"classes: set it to their number", p.ClassCount, p.Width, p.Likelihood)
+			return fmt.Errorf("bayes: Prediction: Size is %d, where 0 is read as Width, %d, but %T is for at least 2 classes: "+
+				"set it to their number", p.Size, p.Width, p.Likelihood)
+		}
+	case dataset.BinaryClassification:
+		if size > 1 {
+			return fmt.Errorf("bayes: Prediction: Size is %d, but %v has one target: leave it 0", size, p.Task())
 		}
 	}
-	switch want := p.Likelihood.Outputs(size); {
-	case p.ClassCount != 0 && p.ClassCount != p.Classes():
-		return fmt.Errorf("bayes: Prediction: ClassCount is %d, but %T is for %v: leave it 0", p.ClassCount, p.Likelihood,
-			p.Task())
-	case p.Width != want:
+	if want := p.Likelihood.Outputs(size); p.Width != want {
 		return fmt.Errorf("bayes: Prediction: Width is %d: %T takes %d outputs for %d %s", p.Width, p.Likelihood, want, size,
 			of)
-	case p.Task() != Regression && targets > 1:
-		return fmt.Errorf("bayes: Prediction: Targets is %d, but %v has one target: leave it 0", targets, p.Task())
 	}
 	own := 0
 	for _, parameter := range p.Likelihood.Parameters(size) {
@@ -85,7 +84,7 @@ func (p Prediction) validateShape() error {
 		return fmt.Errorf("bayes: Prediction: Censored has %d values, but there are %d rows: give one for each, or nil",
 			len(p.Censored), p.Rows)
 	}
-	if a, b := len(p.Target.Mean), len(p.Target.StdDev); a != b || a > 0 && p.Task() == Regression && a != size {
+	if a, b := len(p.Target.Mean), len(p.Target.StdDev); a != b || a > 0 && p.Task() == dataset.Regression && a != size {
 		return fmt.Errorf("bayes: Prediction: Target has %d means and %d standard deviations, but there are %d targets", a, b,
 			size)
 	}
@@ -149,7 +148,7 @@ func (p Prediction) ready(method string, regression bool) error {
 	if p.Likelihood == nil {
 		return errNoLikelihood
 	}
-	if (p.Task() == Regression) != regression {
+	if (p.Task() == dataset.Regression) != regression {
 		need := "classification"
 		if regression {
 			need = "regression"

@@ -11,8 +11,8 @@ import (
 )
 
 // LearntPrecision is N(0, 1/lambda) with a precision lambda for each layer's weights and another for its biases. Each
-// precision has a Gamma prior with shape 1 and rate b (Javid, Handley, Hobson and Lasenby 2020). lambda is integrated
-// out, so that phi has no hyperparameters: the n numbers x that share a precision have the density
+// precision has a Gamma prior with shape 1 and rate b = 1 (Javid, Handley, Hobson and Lasenby 2020). lambda is
+// integrated out, so that phi has no hyperparameters: the n numbers x that share a precision have the density
 //
 //	p(x) = b Gamma(1 + n/2) / ((2 pi)^(n/2) (b + |x|^2/2)^(1 + n/2))
 //
@@ -23,11 +23,12 @@ import (
 // named "noise/log_scale", has the same Gamma prior, and is not integrated out. Other parameters of a likelihood, such
 // as Ordinal's, share a precision as biases do.
 type LearntPrecision struct {
-	Rate float64 `json:"rate"` // b; default 1
 	// ByWidth divides the rate of the weights of the second and later layers by the number of inputs of the layer: the
 	// mean precision then grows with the width, and the size of the layer's outputs does not.
 	ByWidth bool `json:"by_width,omitempty"`
 }
+
+var _ Prior = LearntPrecision{}
 
 // Scale implements Prior: sqrt(b), the scale of Student's t; for a learnt noise 1/2, about the standard deviation of t.
 func (l LearntPrecision) Scale(p nn.Parameter) float64 {
@@ -39,38 +40,17 @@ func (l LearntPrecision) Scale(p nn.Parameter) float64 {
 
 // rate is the rate b of the Gamma prior of a parameter's precision.
 func (l LearntPrecision) rate(p nn.Parameter) float64 {
-	b := orDefault(l.Rate, 1)
 	if l.ByWidth && p.Kind == nn.Weights && p.Layer > 1 {
-		b /= float64(p.FanIn)
+		return 1 / float64(p.FanIn)
 	}
-	return b
+	return 1
 }
 
 // Check implements Prior.
-func (l LearntPrecision) Check() error { return checkPositive("LearntPrecision.Rate", l.Rate, 1) }
+func (l LearntPrecision) Check() error { return nil }
 
-// LogDensity implements Prior for one coordinate alone: Student's t with 2 degrees of freedom.
-func (l LearntPrecision) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
-	z := graph.Div(phi, rowOf(phi, scales))
-	constant := float64(len(scales)) * studentConstant(2)
-	for _, scale := range scales {
-		constant -= math.Log(scale)
-	}
-	tails := compute.RowSums(graph.Log1p(graph.DivScalar(graph.Square(z), 2)))
-	return graph.AddScalar(graph.MulScalar(tails, -1.5), constant)
-}
-
-// Sample implements Prior for one coordinate alone, by Bailey's polar method (1994): sqrt(2 (1/u - 1)) cos(2 pi w) for
-// u and w uniform on (0, 1).
-func (l LearntPrecision) Sample(rng random.Stream, dtype compute.DType, particles int, scales []float64) *graph.Node {
-	u := rng.Named("radius").Uniform(dtype, particles, len(scales))
-	w := rng.Named("angle").Uniform(dtype, particles, len(scales))
-	radius := graph.Sqrt(graph.MulScalar(graph.Expm1(graph.Neg(graph.Log(u))), 2))
-	return graph.Mul(graph.Mul(radius, graph.Cos(graph.MulScalar(w, 2*math.Pi))), rowOf(w, scales))
-}
-
-// LogJoint implements JointPrior.
-func (l LearntPrecision) LogJoint(phi *graph.Node, slots []Slot) *graph.Node {
+// LogDensity implements Prior.
+func (l LearntPrecision) LogDensity(phi *graph.Node, slots []Slot) *graph.Node {
 	var density *graph.Node
 	for _, s := range slots {
 		x, b := s.of(phi), l.rate(s.Parameter) // [J, size]
@@ -95,10 +75,8 @@ func (l LearntPrecision) LogJoint(phi *graph.Node, slots []Slot) *graph.Node {
 	return density
 }
 
-// SampleJoint implements JointPrior.
-func (l LearntPrecision) SampleJoint(
-	rng random.Stream, dtype compute.DType, particles int, slots []Slot,
-) *graph.Node {
+// Sample implements Prior.
+func (l LearntPrecision) Sample(rng random.Stream, dtype compute.DType, particles int, slots []Slot) *graph.Node {
 	var parts []*graph.Node
 	for _, s := range slots {
 		each := 1 // precisions
@@ -118,5 +96,3 @@ func (l LearntPrecision) SampleJoint(
 }
 
 func init() { Register(LearntPrecision{}) }
-
-var _ JointPrior = LearntPrecision{}

@@ -24,7 +24,7 @@ func ModelFor(data *dataset.Dataset) (Model, error) {
 	m := Model{Likelihood: HeteroscedasticT{}, Scaling: Scaling{NormalScores: true}}
 	switch {
 	case data.Exposure != nil:
-		m.Likelihood = NegativeBinomial{Learn: true}
+		m.Likelihood = NegativeBinomial{}
 	case data.Censored != nil:
 		m.Likelihood = Heteroscedastic{}
 	case data.Task == dataset.BinaryClassification:

@@ -29,7 +29,7 @@ func TestModelFor(t *testing.T) {
 			counts, times := d, d
 			counts.Exposure, times.Censored = []float64{2}, []bool{true}
 			for of, want := range map[*dataset.Dataset]bayes.Likelihood{
-				&counts: bayes.NegativeBinomial{Learn: true}, &times: bayes.Heteroscedastic{},
+				&counts: bayes.NegativeBinomial{}, &times: bayes.Heteroscedastic{},
 			} {
 				if m, err := bayes.ModelFor(of); err != nil || m.Likelihood != want {
 					t.Errorf("%+v: likelihood %T, %v", of.Extras(), m.Likelihood, err)

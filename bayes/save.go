@@ -15,15 +15,12 @@ import (
 )
 
 // The formats of a posterior's file. A linearised posterior has a format of its own, so that a reader that does not
-// know linearisation refuses it instead of predicting with the network itself. Version 2 adds chains, evidence,
-// diagnostics and several targets; files of version 1 can still be read.
+// know linearisation refuses it instead of predicting with the network itself.
 const (
-	posteriorFormat   = "gobnn.posterior/2"
-	posteriorFormat1  = "gobnn.posterior/1"
-	linearisedFormat  = "gobnn.posterior.linearised/2"
-	linearisedFormat1 = "gobnn.posterior.linearised/1"
-	weightsTensor     = "log_weights"
-	linearisedTensor  = "linearised_at"
+	posteriorFormat  = "gobnn.posterior/2"
+	linearisedFormat = "gobnn.posterior.linearised/2"
+	weightsTensor    = "log_weights"
+	linearisedTensor = "linearised_at"
 )
 
 func (p *Posterior) format() string {
@@ -40,10 +37,9 @@ type posteriorFile struct {
 	Inputs       int            `json:"inputs"`
 	Outputs      int            `json:"outputs"`
 	Features     dataset.Scaler `json:"features"`
-	Target       targetScaler   `json:"target"`
+	Target       dataset.Scaler `json:"target"`
 	FeatureNames []string       `json:"feature_names"`
 	TargetNames  []string       `json:"target_names"`
-	TargetName   string         `json:"target_name,omitempty"` // of version 1
 	Classes      []string       `json:"classes,omitempty"`
 	Provenance   Provenance     `json:"provenance"`
 	// Numbers that may not be finite, which JSON cannot express, are written as text.
@@ -51,25 +47,6 @@ type posteriorFile struct {
 	LogEvidence string            `json:"log_evidence,omitempty"`
 	StdErr      string            `json:"log_evidence_std_err,omitempty"`
 	Diagnostics map[string]string `json:"diagnostics,omitempty"`
-}
-
-// targetScaler is a scaler of targets; in version 1, with one target only, it has numbers instead of columns.
-type targetScaler dataset.Scaler
-
-// UnmarshalJSON reads both versions.
-func (t *targetScaler) UnmarshalJSON(data []byte) error {
-	if err := json.Unmarshal(data, (*dataset.Scaler)(t)); err == nil {
-		return nil
-	}
-	var one struct {
-		Mean   float64 `json:"mean"`
-		StdDev float64 `json:"std_dev"`
-	}
-	if err := json.Unmarshal(data, &one); err != nil {
-		return err
-	}
-	*t = targetScaler{Mean: []float64{one.Mean}, StdDev: []float64{one.StdDev}}
-	return nil
 }
 
 // Save writes the posterior to a file in safetensors format: each stochastic parameter as [J, shape...], each shared
@@ -82,9 +59,8 @@ func (p *Posterior) Save(path string) error {
 	o := p.origin
 	head := posteriorFile{
 		Format: p.format(), Model: p.bound.Model, Inputs: p.bound.Inputs, Outputs: p.bound.Outputs,
-		Features: o.Features, Target: targetScaler(o.Target), FeatureNames: o.FeatureNames, TargetNames: o.TargetNames,
-		Classes:    o.Classes,
-		Provenance: o.Provenance, Chains: p.chains,
+		Features: o.Features, Target: o.Target, FeatureNames: o.FeatureNames, TargetNames: o.TargetNames,
+		Classes: o.Classes, Provenance: o.Provenance, Chains: p.chains,
 	}
 	if p.evidence.Known() {
 		head.LogEvidence, head.StdErr = number(p.evidence.Value), number(p.evidence.StdErr)
@@ -100,8 +76,7 @@ func (p *Posterior) Save(path string) error {
 		return fmt.Errorf("bayes: saving a posterior: %w", err)
 	}
 	file := tensorfile.File{Metadata: map[string]string{"gobnn": string(text)}, Tensors: map[string]*tensors.Tensor{}}
-	logWeights := p.logWeights.All()
-	file.Tensors[weightsTensor] = tensors.FromFlatDataAndDimensions(logWeights, len(logWeights))
+	file.Tensors[weightsTensor] = tensors.FromFlatDataAndDimensions([]float64(p.logWeights), p.Particles())
 	for _, slot := range p.bound.Slots {
 		t, err := p.slice(slot)
 		if err != nil {
@@ -155,9 +130,8 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 	if err := json.Unmarshal([]byte(text), &head); err != nil {
 		return nil, err
 	}
-	known := []string{posteriorFormat, linearisedFormat, posteriorFormat1, linearisedFormat1}
-	if !slices.Contains(known, head.Format) {
-		return nil, fmt.Errorf("its format is %q, not one of %q", head.Format, known)
+	if head.Format != posteriorFormat && head.Format != linearisedFormat {
+		return nil, fmt.Errorf("its format is %q, not %q or %q", head.Format, posteriorFormat, linearisedFormat)
 	}
 	weights := file.Tensors[weightsTensor]
 	if weights == nil {
@@ -175,8 +149,7 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 	if draws.Evidence, draws.Diagnostics, err = head.numbers(); err != nil {
 		return nil, err
 	}
-	linearised := head.Format == linearisedFormat || head.Format == linearisedFormat1
-	if linearised != (draws.LinearisedAt != nil) {
+	if (head.Format == linearisedFormat) != (draws.LinearisedAt != nil) {
 		return nil, fmt.Errorf("its format is %q, but only a linearised posterior has the tensor %q, and needs it",
 			head.Format, linearisedTensor)
 	}
@@ -195,13 +168,9 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 			return nil, err
 		}
 	}
-	if head.TargetNames == nil && head.TargetName != "" {
-		head.TargetNames = []string{head.TargetName}
-	}
 	return NewPosterior(bound, draws, Origin{
-		Features: head.Features, Target: dataset.Scaler(head.Target), FeatureNames: head.FeatureNames,
-		TargetNames: head.TargetNames,
-		Classes:     head.Classes, Provenance: head.Provenance,
+		Features: head.Features, Target: head.Target, FeatureNames: head.FeatureNames, TargetNames: head.TargetNames,
+		Classes: head.Classes, Provenance: head.Provenance,
 	})
 }
 
@@ -219,7 +188,7 @@ func (f posteriorFile) bind(held map[string]*tensors.Tensor, particles int) (*Bo
 	if err != nil {
 		return nil, err
 	}
-	if _, err := scaler("Target", dataset.Scaler(f.Target), bound.Targets()); err != nil {
+	if _, err := scaler("Target", f.Target, bound.Targets()); err != nil {
 		return nil, err
 	}
 	needed := map[string]bool{weightsTensor: true, linearisedTensor: true}

@@ -15,12 +15,9 @@ import (
 
 // unshown are the exported names that nothing in this module uses, twenty at most, and why they stay.
 var unshown = map[string]string{
-	"bayes.Biases":               "makes a partition, as Layers does",
-	"bayes.Weights":              "makes a partition, as Layers does",
 	"bayes.Counted":              "is for a likelihood of a user's own, of counts",
 	"bayes.NegativeBinomial":     "is in what ModelFor proposes",
 	"bayes.Poisson":              "is a likelihood of counts that errors name",
-	"bayes.StudentT":             "is a likelihood, which files of posteriors may name",
 	"bayes.Survivor":             "is for a likelihood of a user's own, to take Censored",
 	"bayes/cluster.ErrOtherList": "tells a program with several lists of tasks to go on",
 	"bayes/nn.Sized":             "is for a layer of a user's own, to say how much it stores",

@@ -46,7 +46,7 @@ func newConjugate(t *testing.T, engine *compute.Engine, places int) conjugate {
 	const d = features + 1
 	rng := rand.New(rand.NewPCG(8, 1))
 	data := &dataset.Dataset{
-		Name: "line", Task: bayes.Regression, X: mat.NewDense(rows, features, nil), Target: "y",
+		Name: "line", Task: dataset.Regression, X: mat.NewDense(rows, features, nil), Target: "y",
 		Features: []string{"a", "b", "c"},
 	}
 	x := mat.NewDense(rows, d, nil)

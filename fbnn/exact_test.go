@@ -46,7 +46,7 @@ func regression() (bayes.Model, dataset.Parts, check.Linear) {
 		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}, // Stochastic is All by default
 	}
 	data := &dataset.Dataset{
-		Name: "line", Task: bayes.Regression, X: x, Y: y, Features: []string{"a", "b", "c"}, Target: "y",
+		Name: "line", Task: dataset.Regression, X: x, Y: y, Features: []string{"a", "b", "c"}, Target: "y",
 	}
 	return model, dataset.Parts{Train: data}, l
 }

@@ -27,7 +27,7 @@ func ExampleCES() {
 		x.Set(i, 0, v)
 		y[i] = 1 + .5*v + .2*math.Sin(40*v)
 	}
-	data := &dataset.Dataset{Name: "line", Task: bayes.Regression, X: x, Y: y, Features: []string{"x"}, Target: "y"}
+	data := &dataset.Dataset{Name: "line", Task: dataset.Regression, X: x, Y: y, Features: []string{"x"}, Target: "y"}
 	model := bayes.Model{
 		Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .3}, Prior: bayes.Normal{StdDev: 1},
 		Stochastic: bayes.All(),

@@ -18,11 +18,11 @@ import (
 // log-likelihood, whatever the likelihood makes of them: with noise that is a weight itself, several targets, classes,
 // and more rows than are evaluated at once.
 func TestLikelihoods(t *testing.T) {
-	const regression, binary, classification = bayes.Regression, bayes.BinaryClassification, bayes.Classification
+	const regression, binary, classification = dataset.Regression, dataset.BinaryClassification, dataset.Classification
 	for _, c := range []struct {
 		name       string
 		likelihood bayes.Likelihood
-		task       bayes.Task
+		task       dataset.Task
 		rows       int
 		targets    int // or classes
 	}{

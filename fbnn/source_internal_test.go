@@ -18,18 +18,18 @@ import (
 )
 
 // some are rows of a task, three features and two targets or classes.
-func some(task bayes.Task, rows, classes int) *dataset.Dataset {
+func some(task dataset.Task, rows, classes int) *dataset.Dataset {
 	rng := rand.New(rand.NewPCG(5, 7))
 	d := &dataset.Dataset{Name: "some", Task: task, X: mat.NewDense(rows, 3, nil), Features: []string{"a", "b", "c"}}
 	for i := range rows {
 		d.X.(*mat.Dense).SetRow(i, []float64{2 * rng.NormFloat64(), rng.NormFloat64() + 3, rng.NormFloat64()})
-		if task == bayes.Regression {
+		if task == dataset.Regression {
 			d.Y = append(d.Y, d.X.At(i, 0)+rng.NormFloat64(), d.X.At(i, 1)-rng.NormFloat64())
 		} else {
 			d.Y = append(d.Y, float64(i%classes))
 		}
 	}
-	if d.Targets = []string{"u", "v"}; task != bayes.Regression {
+	if d.Targets = []string{"u", "v"}; task != dataset.Regression {
 		d.Targets, d.Target, d.Classes = nil, "y", []string{"p", "q", "r"}[:classes]
 	}
 	return d
@@ -43,17 +43,17 @@ func TestSourceAsInMemory(t *testing.T) {
 	pcn := mcmc.PreconditionedCrankNicolson{}
 	for name, c := range map[string]struct {
 		likelihood bayes.Likelihood
-		task       bayes.Task
+		task       dataset.Task
 		classes    int
 		a          CES
 	}{
-		"outputs":        {bayes.Gaussian{StdDev: .5}, bayes.Regression, 0, CES{}},
-		"learnt noise":   {bayes.Gaussian{Learn: true}, bayes.Regression, 0, CES{Emulates: LogLikelihood}},
-		"two classes":    {bayes.Bernoulli{}, bayes.BinaryClassification, 2, CES{Emulates: LogLikelihood}},
-		"three classes":  {bayes.Categorical{}, bayes.Classification, 3, CES{Chains: 3, Emulates: LogLikelihood}},
-		"ordered":        {bayes.Ordinal{}, bayes.Classification, 3, CES{Emulates: LogLikelihood}},
-		"HMC's own step": {bayes.Gaussian{StdDev: .5}, bayes.Regression, 0, CES{Sampling: mcmc.HMC{Steps: 2}}},
-		"uncorrected":    {bayes.Gaussian{StdDev: .5}, bayes.Regression, 0, CES{Uncorrected: true}},
+		"outputs":        {bayes.Gaussian{StdDev: .5}, dataset.Regression, 0, CES{}},
+		"learnt noise":   {bayes.Gaussian{Learn: true}, dataset.Regression, 0, CES{Emulates: LogLikelihood}},
+		"two classes":    {bayes.Bernoulli{}, dataset.BinaryClassification, 2, CES{Emulates: LogLikelihood}},
+		"three classes":  {bayes.Categorical{}, dataset.Classification, 3, CES{Chains: 3, Emulates: LogLikelihood}},
+		"ordered":        {bayes.Ordinal{}, dataset.Classification, 3, CES{Emulates: LogLikelihood}},
+		"HMC's own step": {bayes.Gaussian{StdDev: .5}, dataset.Regression, 0, CES{Sampling: mcmc.HMC{Steps: 2}}},
+		"uncorrected":    {bayes.Gaussian{StdDev: .5}, dataset.Regression, 0, CES{Uncorrected: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			model := bayes.Model{

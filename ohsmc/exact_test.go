@@ -262,7 +262,7 @@ func TestFixedPointIsNotThePosterior(t *testing.T) {
 // ragged batch too: after each step Adam's mean, 0.9 m + 0.1 g, is compared with plain loops over the particles.
 func TestGradientOfStep(t *testing.T) {
 	model := fittest.Line(.8)
-	model.Stochastic = bayes.Weights(1) // psi: the bias
+	model.Stochastic = bayes.Names("layer1/weights") // psi: the bias
 	data := fittest.Data(10)
 	x, y := standardised(t, data)
 	method := watched{OpenHorizon{Training: particles.Training{Particles: 50, BatchSize: 4, Epochs: 1, Threshold: .3}}}

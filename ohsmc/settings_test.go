@@ -71,11 +71,11 @@ func TestRefusedSettings(t *testing.T) {
 			run.Settings{Engine: computetest.Go(t)})
 		computetest.WantError(t, fmt.Sprintf("%T", c.algorithm), err, c.words...)
 	}
-	laplace := fittest.Line(1)
-	laplace.Prior = bayes.Laplace{}
-	_, err := fit.Fit(t.Context(), laplace, OpenHorizon{Kernel: mcmc.OrnsteinUhlenbeck{}},
+	learnt := fittest.Line(1)
+	learnt.Prior = bayes.LearntPrecision{}
+	_, err := fit.Fit(t.Context(), learnt, OpenHorizon{Kernel: mcmc.OrnsteinUhlenbeck{}},
 		dataset.Parts{Train: fittest.Data(10)}, run.Settings{})
-	computetest.WantError(t, "an Ornstein-Uhlenbeck kernel under another prior", err, "Laplace")
+	computetest.WantError(t, "an Ornstein-Uhlenbeck kernel under another prior", err, "LearntPrecision")
 }
 
 // hidden is a kernel with a setting that JSON does not see.

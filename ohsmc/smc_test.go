@@ -133,7 +133,7 @@ func TestApproximations(t *testing.T) {
 // may be half a period long, so that chains keep their distance from the mean: hence the jitter.
 func TestChainsAtFixedPsi(t *testing.T) {
 	model := fittest.Raw(fittest.Line(.8))
-	model.Stochastic = bayes.Weights(1)
+	model.Stochastic = bayes.Names("layer1/weights")
 	data := fittest.Data(40)
 	parts, settings := dataset.Parts{Train: data}, run.Settings{DType: compute.Float64, Engine: computetest.Go(t)}
 	trained, _ := fitted(t, model, SMC{Training: particles.Training{Particles: 200, BatchSize: 8, Epochs: 4}, Moves: 2},

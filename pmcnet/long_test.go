@@ -61,7 +61,7 @@ func control(t *testing.T, net string, rows int) (train, test *dataset.Dataset, 
 		return x
 	}
 	part := func(from, to int) *dataset.Dataset {
-		d := &dataset.Dataset{Name: "control", Task: bayes.BinaryClassification, X: features(from, to),
+		d := &dataset.Dataset{Name: "control", Task: dataset.BinaryClassification, X: features(from, to),
 			Features: []string{"x1", "x2", "x3"}, Classes: []string{"0", "1"}, Target: "y"}
 		for i := from; i < to; i++ {
 			d.Y = append(d.Y, number(i, "y"))

@@ -83,7 +83,7 @@ func (r *running) result(ctx context.Context, at *fit.Trail[IterationRecord]) (*
 			fit.NewCurve(LogEvidenceCurve, trace, func(i IterationRecord) float64 { return i.stated(draws) }),
 		},
 		Draws: bayes.Draws{
-			Phi: host[phiName], LogWeights: weights.All(), Evidence: evidence,
+			Phi: host[phiName], LogWeights: weights, Evidence: evidence,
 			Diagnostics: map[string]float64{
 				KHat: d.KHat, fit.ESSCurve: d.ESS, "share of distinct draws": last.Distinct, "lambda": last.Exponent,
 			},

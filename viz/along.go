@@ -42,7 +42,7 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 	if column < 0 {
 		return nil, fmt.Errorf("viz: along %q: the posterior has the features %q", feature, origin.FeatureNames)
 	}
-	classifies := posterior.Model().Likelihood.Task() != bayes.Regression
+	classifies := posterior.Model().Likelihood.Task() != dataset.Regression
 	class := len(origin.Classes) - 1
 	if classifies && opt.Class != "" {
 		if class = slices.Index(origin.Classes, opt.Class); class < 0 {

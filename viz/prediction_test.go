@@ -65,7 +65,7 @@ func TestPredictedVsTrueOf(t *testing.T) {
 		t.Errorf("1 target for 3 rows: error %v", err)
 	}
 	// Two targets, whose units differ, are not drawn as six rows of one.
-	p = bayes.Prediction{Likelihood: bayes.Gaussian{}, Particles: 1, Rows: 3, Width: 2, Targets: 2, Weights: []float64{1},
+	p = bayes.Prediction{Likelihood: bayes.Gaussian{}, Particles: 1, Rows: 3, Width: 2, Size: 2, Weights: []float64{1},
 		Outputs: []float64{1, 100, 2, 200, 3, 300}}
 	if _, err := viz.PredictedVsTrueOf(p.Outputs, p, viz.Frame{}); err == nil ||
 		!strings.Contains(err.Error(), "of 2 targets") {

@@ -30,7 +30,7 @@ func TestSpread(t *testing.T) {
 		}
 		l := &left{
 			folds: []bayes.Prediction{{Likelihood: bayes.Heteroscedastic{}, Outputs: outputs, Particles: 1, Rows: rows,
-				Width: 2 * targets, Targets: targets, Weights: []float64{1}}},
+				Width: 2 * targets, Size: targets, Weights: []float64{1}}},
 			targets: [][]float64{y},
 		}
 		if err := l.fit(); err != nil {

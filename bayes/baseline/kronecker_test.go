@@ -58,7 +58,7 @@ func TestKroneckerFactors(t *testing.T) {
 		{"Bernoulli, two layers", classes(150, 2), bayes.Bernoulli{}, bayes.Layers(1, 3)},
 		{"Categorical, all", classes(150, 3), bayes.Categorical{}, bayes.All()},
 		{"Ordinal, all", classes(150, 3), bayes.Ordinal{}, bayes.All()},
-		{"heteroscedastic, all", fittest.Data(150), bayes.Heteroscedastic{StdDev: .5}, bayes.All()},
+		{"heteroscedastic, all", fittest.Data(150), bayes.Heteroscedastic{}, bayes.All()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			model := bayes.Model{

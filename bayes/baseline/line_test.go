@@ -53,7 +53,7 @@ const (
 
 var lineModel = bayes.Model{
 	Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Prior: bayes.Normal{StdDev: tau},
-	Stochastic: bayes.Weights(1), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
+	Stochastic: bayes.Names("layer1/weights"), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
 }
 
 // ridge is the penalty of the prior, on each stochastic coordinate.

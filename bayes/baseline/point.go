@@ -164,9 +164,10 @@ func newPoints(j *fit.Job, t Training, members int, prior bool) (*points, error)
 }
 
 // preparedPoints fills in the settings of a training to a maximum of the likelihood, or of the posterior density. It
-// refuses a JointPrior: the mode of a density that is integrated over hyperparameters says little of where its mass is.
+// refuses a LearntPrecision: the mode of a density that is integrated over hyperparameters says little of where its mass
+// is.
 func preparedPoints(j *fit.Job, t Training) (Training, error) {
-	if p, ok := j.Bound.Model.Prior.(bayes.JointPrior); ok {
+	if p, ok := j.Bound.Model.Prior.(bayes.LearntPrecision); ok {
 		return t, fmt.Errorf("baseline: a training to a maximum takes no prior of hyperparameters, as %T is: take "+
 			"baseline.VI, mcmc.Chains or smc.Tempered, ohsmc.SMC, or another prior", p)
 	}
@@ -213,20 +214,18 @@ func (s partialPrior) Scale(p nn.Parameter) float64 {
 	return s.Prior.Scale(p)
 }
 
-// LogDensity is the log-density of the coordinates whose scale is not 0.
-func (s partialPrior) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
+// LogDensity is the log-density of the parameters that have a prior.
+func (s partialPrior) LogDensity(phi *graph.Node, slots []bayes.Slot) *graph.Node {
 	var parts []*Node
-	var kept []float64
-	for from := 0; from < len(scales); {
-		to := from
-		for to < len(scales) && (scales[to] == 0) == (scales[from] == 0) {
-			to++
+	var kept []bayes.Slot
+	at := 0 // in what is kept
+	for _, slot := range slots {
+		if s.on[slot.Name] {
+			parts = append(parts, Slice(phi, AxisRange(), AxisRange(slot.Offset, slot.Offset+slot.Size())))
+			slot.Offset = at
+			at += slot.Size()
+			kept = append(kept, slot)
 		}
-		if scales[from] != 0 {
-			parts = append(parts, Slice(phi, AxisRange(), AxisRange(from, to)))
-			kept = append(kept, scales[from:to]...)
-		}
-		from = to
 	}
 	if len(parts) == 0 {
 		return MulScalar(ReduceSum(phi, 1), 0)

@@ -239,7 +239,7 @@ func (m islands) joined(a *archipelago, meetings []Meeting, all []*fit.Result, t
 	filled := 0
 	for k, result := range all {
 		for _, w := range result.Draws.LogWeights {
-			draws.LogWeights = append(draws.LogWeights, a.logWeights.At(k)+w)
+			draws.LogWeights = append(draws.LogWeights, a.logWeights[k]+w)
 		}
 		var failed error
 		err := draws.Phi.MutableBytes(func(to []byte) {

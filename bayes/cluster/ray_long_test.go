@@ -137,7 +137,7 @@ func likeHere(t *testing.T, on func(string) cluster.Options) {
 			{Folder: filepath.Join(t.TempDir(), name)}} {
 			result := computetest.Must(list(t.Context(), o))
 			first := computetest.Must(result.Posterior.Coordinate(0))
-			draws[i] = fmt.Sprint(first, result.Posterior.LogWeights().All(), result.Posterior.Evidence())
+			draws[i] = fmt.Sprint(first, result.Posterior.LogWeights(), result.Posterior.Evidence())
 		}
 		if draws[0] != draws[1] {
 			t.Errorf("%s: other bits on the cluster than here", name)

@@ -61,7 +61,7 @@ func Calibrate(parts ...Part) (*Calibration, error) {
 	return c, nil
 }
 
-func (c *Calibration) task() bayes.Task { return c.parts[0].Prediction.Task() }
+func (c *Calibration) task() dataset.Task { return c.parts[0].Prediction.Task() }
 
 // check is an error if a prediction is of another kind, or groups are given where there are none or the other way
 // round.

@@ -18,7 +18,7 @@ func TestLargestOwnMatrix(t *testing.T) {
 		want       int
 	}{
 		{[]int{4, 3}, bayes.All(), 12}, {[]int{9, 3}, bayes.All(), 27}, {[]int{4}, bayes.All(), 4}, {nil, bayes.All(), 0},
-		{[]int{4, 3}, bayes.Weights(1, 2, 3), 12}, {[]int{4, 3}, bayes.Layers(1, 2), 0}, {[]int{4, 3}, bayes.Biases(), 0},
+		{[]int{4, 3}, weights, 12}, {[]int{4, 3}, bayes.Layers(1, 2), 0}, {[]int{4, 3}, bayes.Names("layer1/biases"), 0},
 	} {
 		bound := computetest.Must(bayes.Model{Network: nn.MLP{Hidden: c.hidden}, Likelihood: bayes.Gaussian{},
 			Stochastic: c.stochastic}.Bind(100, 1))

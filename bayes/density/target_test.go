@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -24,6 +25,8 @@ const (
 )
 
 // models are one of each likelihood, prior, activation and kind of partition.
+var weights = bayes.Names("layer1/weights", "layer2/weights", "layer3/weights")
+
 var models = []struct {
 	name    string
 	model   bayes.Model
@@ -34,16 +37,15 @@ var models = []struct {
 	{"middle layer", bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{}, Stochastic: bayes.Layers(2),
 		Prior: bayes.Normal{PerLayer: map[int]float64{2: .5}}}, 1},
 	{"last layer", bayes.Model{Network: mlp(nn.Swish), Likelihood: bayes.Bernoulli{}, Stochastic: bayes.Layers(3),
-		Prior: bayes.Laplace{B: 2}}, 1},
+		Prior: bayes.LearntPrecision{}}, 1},
 	{"all", bayes.Model{Network: mlp(nn.Softplus), Likelihood: bayes.Categorical{}, Stochastic: bayes.All()}, 4},
 	{"all and the noise", bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{Learn: true},
 		Stochastic: bayes.All()}, 1},
-	{"all weights", bayes.Model{Network: mlp(nn.ReLU), Likelihood: bayes.Bernoulli{}, Stochastic: bayes.Weights(1, 2, 3)},
-		1},
-	{"weights", bayes.Model{Network: mlp(nn.Sigmoid), Likelihood: bayes.Categorical{}, Stochastic: bayes.Weights(2, 3)},
-		4},
+	{"all weights", bayes.Model{Network: mlp(nn.ReLU), Likelihood: bayes.Bernoulli{}, Stochastic: weights}, 1},
+	{"weights", bayes.Model{Network: mlp(nn.Sigmoid), Likelihood: bayes.Categorical{},
+		Stochastic: bayes.Names("layer2/weights", "layer3/weights")}, 4},
 	{"biases", bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{StdDev: 2, Learn: true},
-		Stochastic: bayes.Biases()}, 1},
+		Stochastic: bayes.Names("layer1/biases", "layer2/biases", "layer3/biases")}, 1},
 	{"noise", bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{Learn: true},
 		Stochastic: bayes.Names("noise/log_scale")}, 1},
 	{"noise and a weight", bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{Learn: true},
@@ -90,7 +92,7 @@ func newScene(t *testing.T, model bayes.Model, outputs int) *scene {
 	bound := computetest.Must(model.Bind(dims, outputs))
 	s := &scene{bound: bound, phi: waves(particles*bound.D, 1.7), psi: waves(max(1, bound.W), 2.3),
 		x: waves(rows*dims, .9), y: waves(rows, 3.1)}
-	if bound.Model.Likelihood.Task() != bayes.Regression {
+	if bound.Model.Likelihood.Task() != dataset.Regression {
 		for i := range s.y {
 			s.y[i] = float64(i % max(2, outputs))
 		}
@@ -443,7 +445,7 @@ func TestOverflowLosesItsWeight(t *testing.T) {
 		far   float64
 	}{
 		{bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Poisson{}, Stochastic: bayes.Layers(2)}, 1e5},
-		{bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{}, Stochastic: bayes.Weights(1, 2, 3)}, 1e15},
+		{bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{}, Stochastic: weights}, 1e15},
 		{bayes.Model{Network: mlp(nn.Tanh), Likelihood: bayes.Gaussian{Learn: true},
 			Stochastic: bayes.Names("noise/log_scale")}, -300},
 	} {

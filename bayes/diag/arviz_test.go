@@ -174,7 +174,7 @@ func TestPSISAgreesWithArviZ(t *testing.T) {
 			}
 			smoothed, want := make([]float64, len(logWeights)), floats64(c.Smoothed)
 			for j := range smoothed {
-				smoothed[j] = got.LogWeights.At(j)
+				smoothed[j] = got.LogWeights[j]
 			}
 			if distinct(logWeights) != len(logWeights) { // which of equal weights takes which quantile is open
 				slices.Sort(smoothed)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/nn"
@@ -169,10 +170,10 @@ func TestOfPosterior(t *testing.T) {
 
 func TestOfPrediction(t *testing.T) {
 	const chains, draws, rows = 2, 5, 3
-	prediction := func(task bayes.Task, width int) bayes.Prediction {
-		likelihoods := map[bayes.Task]bayes.Likelihood{
-			bayes.Regression: bayes.Gaussian{}, bayes.BinaryClassification: bayes.Bernoulli{},
-			bayes.Classification: bayes.Categorical{},
+	prediction := func(task dataset.Task, width int) bayes.Prediction {
+		likelihoods := map[dataset.Task]bayes.Likelihood{
+			dataset.Regression: bayes.Gaussian{}, dataset.BinaryClassification: bayes.Bernoulli{},
+			dataset.Classification: bayes.Categorical{},
 		}
 		p := bayes.Prediction{Likelihood: likelihoods[task], Particles: chains * draws, Chains: chains, Rows: rows,
 			Width: width, Outputs: numbers(chains * draws * rows * width)}
@@ -183,15 +184,15 @@ func TestOfPrediction(t *testing.T) {
 	}
 	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	for _, c := range []struct {
-		task  bayes.Task
+		task  dataset.Task
 		width int
 		value func(logits []float64, at int) float64
 		names []string // of row 1
 	}{
-		{bayes.Regression, 1, func(f []float64, at int) float64 { return f[0] }, []string{"f, row 1"}},
-		{bayes.BinaryClassification, 1, func(f []float64, at int) float64 { return sigmoid(f[0]) },
+		{dataset.Regression, 1, func(f []float64, at int) float64 { return f[0] }, []string{"f, row 1"}},
+		{dataset.BinaryClassification, 1, func(f []float64, at int) float64 { return sigmoid(f[0]) },
 			[]string{"class 1, row 1"}},
-		{bayes.Classification, 3, func(f []float64, at int) float64 {
+		{dataset.Classification, 3, func(f []float64, at int) float64 {
 			return math.Exp(f[at]) / (math.Exp(f[0]) + math.Exp(f[1]) + math.Exp(f[2]))
 		}, []string{"class 0, row 1", "class 1, row 1", "class 2, row 1"}},
 	} {
@@ -219,11 +220,11 @@ func TestOfPrediction(t *testing.T) {
 			}
 		}
 	}
-	unequal := prediction(bayes.Regression, 1)
+	unequal := prediction(dataset.Regression, 1)
 	unequal.Chains = 3
 	_, err := diag.OfPrediction(unequal)
 	fittest.Refused(t, "chains", err, "10 particles", "3 chains")
-	weighted := prediction(bayes.Regression, 1)
+	weighted := prediction(dataset.Regression, 1)
 	weighted.Weights[0], weighted.Weights[9] = 0.15, 0.05
 	_, err = diag.OfPrediction(weighted)
 	fittest.Refused(t, "weights", err, "particle 0 has weight 0.15")

@@ -207,10 +207,10 @@ func likelihoodEfficiency(logLikelihood []float64, p bayes.Prediction) (float64,
 // posterior whose likelihood has the given power. efficiency is the draws' ESS over J, and 1 for independent draws. The
 // error names the first log-likelihood, of a draw whose weight is not 0, that is not finite.
 func newLOO(logLikelihood []float64, rows int, w bayes.LogWeights, power, efficiency float64) (LOO, error) {
-	draws := w.Len()
+	draws := len(w)
 	var alive []int
 	for j := range draws {
-		if w.At(j) > math.Inf(-1) {
+		if w[j] > math.Inf(-1) {
 			alive = append(alive, j)
 		}
 	}
@@ -259,7 +259,7 @@ func leaveOut(
 	ratios, seen, own := make([]float64, len(alive)), make([]float64, len(alive)), make([]float64, len(alive))
 	for i, j := range alive {
 		own[i] = logLikelihood[j*rows+n]
-		ratios[i], seen[i] = w.At(j)-power*own[i], w.At(j)+own[i]
+		ratios[i], seen[i] = w[j]-power*own[i], w[j]+own[i]
 	}
 	raw, err := bayes.NewLogWeights(ratios)
 	if err != nil {
@@ -273,7 +273,7 @@ func leaveOut(
 		return LOORow{}, fmt.Errorf("diag: row %d: %w", n, err)
 	}
 	for i := range own {
-		own[i] += smoothed.LogWeights.At(i)
+		own[i] += smoothed.LogWeights[i]
 	}
 	r := LOORow{ELPD: floats.LogSumExp(own), KHat: smoothed.KHat}
 	r.parameters = floats.LogSumExp(seen) - r.ELPD

@@ -42,11 +42,7 @@ func PSIS(w bayes.LogWeights, relativeEfficiency float64) (Smoothed, error) {
 		return Smoothed{}, fmt.Errorf("diag: PSIS with relative efficiency %v: it must be positive, and is 1 for "+
 			"independent draws", relativeEfficiency)
 	}
-	size := w.Len()
-	logWeights := make([]float64, size)
-	for j := range logWeights {
-		logWeights[j] = w.At(j)
-	}
+	size, logWeights := len(w), slices.Clone(w)
 	tail := tailLength(size, relativeEfficiency)
 	if tail < minTail || tail >= size {
 		return Smoothed{}, fmt.Errorf("%w: of %d weights with relative efficiency %v the tail holds %d: it must hold at "+

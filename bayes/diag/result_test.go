@@ -34,7 +34,7 @@ func posteriorOf(
 	t *testing.T, phi, logWeights []float64, chains int, from bayes.Provenance,
 ) *bayes.Posterior {
 	t.Helper()
-	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Weights(1)}.Bind(2, 1)
+	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Names("layer1/weights")}.Bind(2, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func TestOfChainsThatStandStill(t *testing.T) {
 // Columns that stand in another order than the posterior's are an error.
 func TestLOOOfAnotherOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 7))
-	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Weights(1)}.Bind(2, 1)
+	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Names("layer1/weights")}.Bind(2, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gobnn/bayes"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/internal/stats"
 )
 
@@ -64,14 +65,14 @@ func OfPrediction(p bayes.Prediction) (Summary, error) {
 	}
 	s := Sample{Chains: p.Chains, Draws: draws}
 	var columns []string // names of a row's predictions
-	if p.Task() == bayes.Regression {
+	if p.Task() == dataset.Regression {
 		if s.Values, err = p.ParticleMeans(); err != nil {
 			return Summary{}, fmt.Errorf("diag: %w", err)
 		}
 		columns = functions(len(s.Values) / p.Particles / p.Rows)
 	} else {
 		first := 0
-		if p.Task() == bayes.BinaryClassification {
+		if p.Task() == dataset.BinaryClassification {
 			first = 1 // the probability of class 0 is 1 minus that of class 1
 		}
 		for class := first; class < p.Classes(); class++ {

@@ -10,6 +10,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -67,7 +68,7 @@ type moments struct {
 // featuresOf are each particle's probabilities, or of each row and target the first two moments about p's mean, in p's
 // standard deviations, so that their weighted means are 0 and 1.
 func featuresOf(p bayes.Prediction) (moments, error) {
-	if p.Task() != bayes.Regression {
+	if p.Task() != dataset.Regression {
 		m := moments{of: mat.NewDense(p.Particles, p.Rows*p.Classes(), nil), classify: true}
 		for j := range p.Particles {
 			one, err := p.Particle(j)

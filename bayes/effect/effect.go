@@ -201,7 +201,7 @@ func (e *Effect) measure(p bayes.Prediction, outputs []float64, count, output in
 }
 
 func kind(p bayes.Prediction) string {
-	if p.Task() == bayes.Regression {
+	if p.Task() == dataset.Regression {
 		return "target"
 	}
 	return "class"
@@ -209,7 +209,7 @@ func kind(p bayes.Prediction) string {
 
 // outputs are all particles' means of the targets, or probabilities of the classes, [particles, rows, count].
 func outputs(p bayes.Prediction) (all []float64, count int, err error) {
-	if p.Task() == bayes.Regression {
+	if p.Task() == dataset.Regression {
 		all, err = p.ParticleMeans()
 		return all, p.Columns(), err
 	}

@@ -115,7 +115,7 @@ func TestExtrasAreKnown(t *testing.T) {
 	}
 	_, err := of(bayes.Gaussian{}, times, baseline.Laplace{Training: training})
 	computetest.WantError(t, "Laplace", err, "it does not know the curvature")
-	_, err = of(bayes.StudentT{}, times, baseline.MAP{Training: training})
+	_, err = of(bayes.HeteroscedasticT{}, times, baseline.MAP{Training: training})
 	computetest.WantError(t, "Student's t", err, "take bayes.Gaussian")
 
 	lives := computetest.Must(of(bayes.Gaussian{}, times, few()[2].Method))

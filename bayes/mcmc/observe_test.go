@@ -21,7 +21,7 @@ import (
 func onLine(t *testing.T, chains Chains, s run.Settings) (*fit.Result, error) {
 	t.Helper()
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.All()}
-	data := &dataset.Dataset{Name: "line", Task: bayes.Regression, X: mat.NewDense(4, 1, []float64{-1, -.2, .3, 1}),
+	data := &dataset.Dataset{Name: "line", Task: dataset.Regression, X: mat.NewDense(4, 1, []float64{-1, -.2, .3, 1}),
 		Y: []float64{-.7, .1, .2, .9}, Features: []string{"x"}, Target: "y"}
 	return fit.Fit(t.Context(), model, chains, dataset.Parts{Train: data}, s)
 }

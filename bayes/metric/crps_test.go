@@ -62,13 +62,23 @@ func TestCRPS(t *testing.T) {
 	if want := math.Abs(one-two) / 2; math.Abs(e.StdErr-want) > 1e-5 {
 		t.Errorf("Monte Carlo standard error %v, want %v", e.StdErr, want)
 	}
-	p.Likelihood = bayes.StudentT{DoF: .5, Learn: true} // its tails have no end
+	p.Likelihood = heavy{bayes.Gaussian{Learn: true}, .5} // its tails have no end
 	if e, err := metric.CRPS(p, []float64{2}); err != nil || !math.IsInf(e.Value, 1) {
 		t.Errorf("Student's t with half a degree of freedom: %v, %v, want an infinite score", e, err)
 	}
 }
 
-// laplace is a likelihood of a user's own.
+// heavy is Student's t, as a likelihood of a user's own.
+type heavy struct {
+	bayes.Gaussian
+	dof float64
+}
+
+func (h heavy) Predictive(outputs, own []float64, k int) bayes.Distribution {
+	return distuv.StudentsT{Mu: outputs[k], Sigma: math.Exp(own[k]), Nu: h.dof}
+}
+
+// laplace is another.
 type laplace struct{ bayes.Gaussian }
 
 func (laplace) Predictive(outputs, own []float64, k int) bayes.Distribution {
@@ -87,11 +97,13 @@ func TestCRPSOfQuantiles(t *testing.T) {
 	scaled.Target = dataset.Scaler{Mean: []float64{10}, StdDev: []float64{3}}
 	counts := bayes.Prediction{Likelihood: bayes.Poisson{}, Particles: 2, Rows: 1, Width: 1, Weights: []float64{.3, .7},
 		Outputs: []float64{0, 2}}
+	overdispersed := counts
+	overdispersed.Likelihood, overdispersed.Own = bayes.NegativeBinomial{}, []float64{math.Log(3), math.Log(3)}
 	with := func(p bayes.Prediction, l bayes.Likelihood) bayes.Prediction { p.Likelihood = l; return p }
 	for name, p := range map[string]bayes.Prediction{
-		"normal": p, "scaled": scaled, "t": with(p, bayes.StudentT{Learn: true}),
+		"normal": p, "scaled": scaled, "t": with(p, heavy{bayes.Gaussian{Learn: true}, 4}),
 		"Laplace": with(p, laplace{bayes.Gaussian{Learn: true}}), "Poisson": counts,
-		"negative binomial": with(counts, bayes.NegativeBinomial{Size: 3}),
+		"negative binomial": overdispersed,
 	} {
 		for _, y := range []float64{0, 3, 12} {
 			want := 0.
@@ -128,8 +140,8 @@ func TestCRPSOfCounts(t *testing.T) {
 	}
 	// Counts too many to be summed.
 	for _, c := range []struct{ size, mean float64 }{{2, 1000}, {.1, 20}, {.02, 20}} { // of 0: .001, .59 and .87
-		p = bayes.Prediction{Likelihood: bayes.NegativeBinomial{Size: c.size}, Particles: 1, Rows: 1, Width: 1,
-			Weights: []float64{1}, Outputs: []float64{math.Log(c.mean)}}
+		p = bayes.Prediction{Likelihood: bayes.NegativeBinomial{}, Particles: 1, Rows: 1, Width: 1,
+			Weights: []float64{1}, Outputs: []float64{math.Log(c.mean)}, Own: []float64{math.Log(c.size)}}
 		for _, y := range []float64{0, 3, 900, 9000} {
 			want := 0.
 			for k := range 20_000 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gobnn/bayes"
+	"gobnn/bayes/dataset"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -162,7 +163,7 @@ func scoresOf(one bayes.Prediction, y []float64) (names []string, scores []float
 		return nil, nil, fmt.Errorf("metric: %w", err)
 	}
 	nlpd := -stat.Mean(logDensity, nil)
-	if one.Task() == bayes.Regression {
+	if one.Task() == dataset.Regression {
 		mean, err := one.Mean()
 		if err != nil {
 			return nil, nil, fmt.Errorf("metric: %w", err)

@@ -145,7 +145,7 @@ func TestScoreDrawsOfOthers(t *testing.T) {
 		t.Errorf("%v, %v", scores, err)
 	}
 	// The squared errors of two targets have no common unit.
-	p.Rows, p.Width, p.Targets = 1, 2, 2
+	p.Rows, p.Width, p.Size = 1, 2, 2
 	if _, err := metric.ScoreDraws(p, []float64{0, 5}, 0); err == nil ||
 		!strings.Contains(err.Error(), "Prediction.Of") {
 		t.Errorf("two targets: error %v", err)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gobnn/bayes"
+	"gobnn/bayes/dataset"
 )
 
 // measure computes one score from predictions that come in batches of rows, all of the same particles with the same
@@ -55,7 +56,7 @@ func (m *measure) accepts(p bayes.Prediction) error {
 	if p.Censored != nil && !m.censored {
 		return fmt.Errorf("metric: %s is not known where targets are censored: take NLPD or Coverage", m.name)
 	}
-	switch regression := p.Task() == bayes.Regression; {
+	switch regression := p.Task() == dataset.Regression; {
 	case m.tasks == regressionOnly && !regression:
 		return fmt.Errorf("metric: %s is for regression, but the prediction's Task is %v", m.name, p.Task())
 	case m.tasks == classificationOnly && regression:

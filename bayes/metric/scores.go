@@ -24,7 +24,7 @@ type Table []Score
 const usualLevel = 0.95
 
 // usual returns the measures that Scores takes for a task, of so many targets.
-func usual(task bayes.Task, targets int, censored bool) []*measure {
+func usual(task dataset.Task, targets int, censored bool) []*measure {
 	switch {
 	case censored:
 		return []*measure{newNLPD(), newCoverage(usualLevel)}

@@ -62,7 +62,7 @@ func TestLadderStep(t *testing.T) {
 		enough := func(step float64) bool {
 			moved := make([]float64, particles)
 			for i := range moved {
-				moved[i] = w.At(i) + step*c.likelihood[i]
+				moved[i] = w[i] + step*c.likelihood[i]
 			}
 			next, err := bayes.NewLogWeights(moved)
 			return err == nil && next.EffectiveSampleSize() >= c.threshold*particles

@@ -32,7 +32,7 @@ func TestLogWeights(t *testing.T) {
 	given := []float64{0, 0}
 	w, _ = bayes.NewLogWeights(given)
 	given[0] = -inf
-	if w.At(0) != math.Log(.5) {
+	if w[0] != math.Log(.5) {
 		t.Error("log-weights changed with the slice that they were made from")
 	}
 	for _, bad := range [][]float64{{}, {-inf, -inf}, {math.NaN(), -inf}} {

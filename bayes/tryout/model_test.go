@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/tryout"
 
@@ -25,8 +26,19 @@ type (
 	ownPoisson    struct{ bayes.Poisson }
 	ownBinomial   struct{ bayes.NegativeBinomial }
 	ownPrior      struct{ bayes.Prior }
-	ownJoint      struct{ bayes.JointPrior }
 )
+
+// cauchy is a likelihood whose distribution has neither mean nor variance.
+type cauchy struct{ bayes.Gaussian }
+
+func (cauchy) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	square := graph.Square(graph.Sub(bayes.Targets(y), outputs.Full()))
+	return bayes.SumTargets(graph.Neg(graph.AddScalar(graph.Log1p(square), math.Log(math.Pi))))
+}
+
+func (cauchy) Predictive(outputs, _ []float64, target int) bayes.Distribution {
+	return distuv.StudentsT{Mu: outputs[target], Sigma: 1, Nu: 1}
+}
 
 // tried binds a model to two features and tries it.
 func tried(m bayes.Model, outputs int) error {
@@ -47,8 +59,7 @@ func TestGoodParts(t *testing.T) {
 		}
 	}
 	for _, l := range []bayes.Likelihood{bayes.Gaussian{}, bayes.Gaussian{Learn: true}, bayes.Heteroscedastic{},
-		bayes.HeteroscedasticT{}, bayes.StudentT{}, bayes.StudentT{DoF: 1.5, Learn: true},
-		ownLikelihood{bayes.StudentT{DoF: 1}}, ownPoisson{},
+		bayes.HeteroscedasticT{}, ownLikelihood{bayes.HeteroscedasticT{}}, cauchy{}, ownPoisson{},
 		ownBinomial{}} {
 		for _, size := range []int{1, 3} {
 			bind(size, bayes.Model{Network: ownNetwork{mlp}, Likelihood: l, Stochastic: bayes.All()})
@@ -60,7 +71,7 @@ func TestGoodParts(t *testing.T) {
 	for _, stochastic := range []bayes.Partition{bayes.Layers(1), bayes.All().And(bayes.Names("noise/cuts"))} {
 		bind(4, bayes.Model{Network: mlp, Likelihood: ownLikelihood{bayes.Ordinal{}}, Stochastic: stochastic})
 	}
-	for _, p := range []bayes.Prior{bayes.Normal{StdDev: 3}, bayes.Laplace{B: .2}, ownJoint{bayes.LearntPrecision{}},
+	for _, p := range []bayes.Prior{bayes.Normal{StdDev: 3}, bayes.LearntPrecision{},
 		correlated{}, spike{share: .5}} {
 		bind(1, bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{}, Prior: ownPrior{p}, Stochastic: bayes.All()})
 	}
@@ -198,18 +209,18 @@ type spoiltPrior struct {
 	density, draws func(x *graph.Node) *graph.Node
 }
 
-func (p spoiltPrior) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
+func (p spoiltPrior) LogDensity(phi *graph.Node, slots []bayes.Slot) *graph.Node {
 	if p.density == nil {
-		return p.Normal.LogDensity(phi, scales)
+		return p.Normal.LogDensity(phi, slots)
 	}
-	return p.density(p.Normal.LogDensity(phi, scales))
+	return p.density(p.Normal.LogDensity(phi, slots))
 }
 
-func (p spoiltPrior) Sample(rng random.Stream, t compute.DType, particles int, scales []float64) *graph.Node {
+func (p spoiltPrior) Sample(rng random.Stream, t compute.DType, particles int, slots []bayes.Slot) *graph.Node {
 	if p.draws == nil {
-		return p.Normal.Sample(rng, t, particles, scales)
+		return p.Normal.Sample(rng, t, particles, slots)
 	}
-	return p.draws(p.Normal.Sample(rng, t, particles, scales))
+	return p.draws(p.Normal.Sample(rng, t, particles, slots))
 }
 
 // scaleless is a prior that does not use scales, and has none.
@@ -228,25 +239,25 @@ const correlation = .5
 
 var innovation = math.Sqrt(1 - correlation*correlation) // the standard deviation of a number given the one before it
 
-func (p correlated) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
-	n := len(scales)
+func (p correlated) LogDensity(phi *graph.Node, slots []bayes.Slot) *graph.Node {
+	n := phi.Shape().Dim(1)
 	columns := func(from, to int) *graph.Node { return graph.Slice(phi, graph.AxisRange(), graph.AxisRange(from, to)) }
 	z := phi
 	if n > 1 {
 		rest := graph.Sub(columns(1, n), graph.MulScalar(columns(0, n-1), correlation))
 		z = graph.Concatenate([]*graph.Node{columns(0, 1), graph.DivScalar(rest, innovation)}, 1)
 	}
-	density := p.Normal.LogDensity(z, scales)
+	density := p.Normal.LogDensity(z, slots)
 	if !p.lacking {
 		density = graph.AddScalar(density, -float64(n-1)*math.Log(innovation))
 	}
 	return density
 }
 
-func (p correlated) Sample(rng random.Stream, t compute.DType, particles int, scales []float64) *graph.Node {
-	z := p.Normal.Sample(rng, t, particles, scales)
+func (p correlated) Sample(rng random.Stream, t compute.DType, particles int, slots []bayes.Slot) *graph.Node {
+	z := p.Normal.Sample(rng, t, particles, slots)
 	var columns []*graph.Node
-	for i := range scales {
+	for i := range z.Shape().Dim(1) {
 		x := graph.Slice(z, graph.AxisRange(), graph.AxisRange(i, i+1))
 		if i > 0 {
 			x = graph.Add(graph.MulScalar(columns[i-1], correlation), graph.MulScalar(x, innovation))
@@ -259,30 +270,38 @@ func (p correlated) Sample(rng random.Stream, t compute.DType, particles int, sc
 // oneConstant is N(0, scale^2) with the constant of one number, however many there are.
 type oneConstant struct{ bayes.Normal }
 
-func (p oneConstant) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
-	more := .5 * float64(len(scales)-1) * math.Log(2*math.Pi)
-	return graph.AddScalar(p.Normal.LogDensity(phi, scales), more)
+func (p oneConstant) LogDensity(phi *graph.Node, slots []bayes.Slot) *graph.Node {
+	more := .5 * float64(phi.Shape().Dim(1)-1) * math.Log(2*math.Pi)
+	return graph.AddScalar(p.Normal.LogDensity(phi, slots), more)
 }
 
 // spoiltHierarchy lacks a constant of its joint density.
 type spoiltHierarchy struct{ bayes.LearntPrecision }
 
-func (p spoiltHierarchy) LogJoint(phi *graph.Node, slots []bayes.Slot) *graph.Node {
-	return graph.AddScalar(p.LearntPrecision.LogJoint(phi, slots), 2)
+func (p spoiltHierarchy) LogDensity(phi *graph.Node, slots []bayes.Slot) *graph.Node {
+	return graph.AddScalar(p.LearntPrecision.LogDensity(phi, slots), .1*float64(numbers(slots)-1))
+}
+
+func numbers(slots []bayes.Slot) int {
+	n := 0
+	for _, slot := range slots {
+		n += slot.Size()
+	}
+	return n
 }
 
 // hump has the density 3/4 (1 - x^2) from -1 to 1, where it ends without a jump.
 type hump struct{ bayes.Normal }
 
-func (hump) LogDensity(phi *graph.Node, _ []float64) *graph.Node {
+func (hump) LogDensity(phi *graph.Node, _ []bayes.Slot) *graph.Node {
 	return graph.ReduceSum(graph.Log(graph.MulScalar(graph.AddScalar(graph.Neg(graph.Square(phi)), 1), .75)), 1)
 }
 
 // Sample is the median of three uniform numbers.
-func (hump) Sample(rng random.Stream, t compute.DType, particles int, scales []float64) *graph.Node {
+func (hump) Sample(rng random.Stream, t compute.DType, particles int, slots []bayes.Slot) *graph.Node {
 	var u [3]*graph.Node
 	for i, name := range []string{"a", "b", "c"} {
-		u[i] = graph.AddScalar(graph.MulScalar(rng.Named(name).Uniform(t, particles, len(scales)), 2), -1)
+		u[i] = graph.AddScalar(graph.MulScalar(rng.Named(name).Uniform(t, particles, numbers(slots)), 2), -1)
 	}
 	return graph.Max(graph.Min(u[0], u[1]), graph.Min(graph.Max(u[0], u[1]), u[2]))
 }
@@ -296,7 +315,7 @@ type spike struct {
 
 const spikeWidth = 1. / 400
 
-func (spike) LogDensity(phi *graph.Node, _ []float64) *graph.Node {
+func (spike) LogDensity(phi *graph.Node, _ []bayes.Slot) *graph.Node {
 	part := func(width float64) *graph.Node {
 		return graph.DivScalar(graph.Exp(graph.MulScalar(graph.Square(graph.DivScalar(phi, width)), -.5)), width)
 	}
@@ -304,9 +323,9 @@ func (spike) LogDensity(phi *graph.Node, _ []float64) *graph.Node {
 	return graph.ReduceSum(graph.Log(density), 1)
 }
 
-func (s spike) Sample(rng random.Stream, t compute.DType, particles int, scales []float64) *graph.Node {
-	z := rng.Named("z").Normal(t, particles, len(scales))
-	u := rng.Named("u").Uniform(t, particles, len(scales))
+func (s spike) Sample(rng random.Stream, t compute.DType, particles int, slots []bayes.Slot) *graph.Node {
+	z := rng.Named("z").Normal(t, particles, numbers(slots))
+	u := rng.Named("u").Uniform(t, particles, numbers(slots))
 	return graph.Where(graph.LessThan(u, graph.Scalar(u.Graph(), t, s.share)), graph.MulScalar(z, spikeWidth), z)
 }
 
@@ -401,9 +420,9 @@ func TestSpoiltParts(t *testing.T) {
 		"prior, power":                  {prior(spoiltPrior{density: scaled(2)}), "Sample"},
 		"prior, no draws":               {prior(spoiltPrior{draws: scaled(math.NaN())}), "Sample"},
 		"prior, constant":               {prior(spoiltPrior{density: plus(1)}), "integrates to 2.718"},
-		"prior, constant of one number": {bayes.Model{Prior: oneConstant{}}, "for 2 coordinates together"},
+		"prior, constant of one number": {bayes.Model{Prior: oneConstant{}}, "for two coordinates together"},
 		"prior, no determinant":         {bayes.Model{Prior: correlated{lacking: true}}, "integrates to about 0.8"},
-		"prior, hierarchy, constant":    {bayes.Model{Prior: spoiltHierarchy{}}, "coordinates together"},
+		"prior, hierarchy, constant":    {bayes.Model{Prior: spoiltHierarchy{}}, "for two coordinates together"},
 		"prior, draws of the spike":     {bayes.Model{Prior: spike{share: .1}}, "lies below"},
 		"prior, ends without a jump":    {bayes.Model{Prior: hump{}}, "ends at about"},
 	} {
@@ -417,7 +436,7 @@ func TestSpoiltParts(t *testing.T) {
 				m.Likelihood = bayes.Gaussian{}
 			}
 			outputs := 1
-			if m.Likelihood.Task() == bayes.Classification {
+			if m.Likelihood.Task() == dataset.Classification {
 				outputs = 4
 			}
 			err := tried(m, outputs)

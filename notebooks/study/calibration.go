@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gobnn/bayes"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 	"gobnn/viz"
 )
@@ -16,7 +17,7 @@ import (
 func calibrationOf(p bayes.Prediction, y []float64) (map[string][]float64, error) {
 	series := map[string][]float64{"rows": {float64(p.Rows)}}
 	add := func(name string, v float64) { series[name] = append(series[name], v) }
-	if p.Task() == bayes.Regression {
+	if p.Task() == dataset.Regression {
 		curve, err := metric.CalibrationCurve(p, y)
 		for _, c := range curve {
 			add("level", c.Level)

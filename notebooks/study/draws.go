@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gobnn/bayes"
 	"gobnn/bayes/dataset"
 
 	"gonum.org/v1/gonum/mat"
@@ -31,7 +30,7 @@ func drawMoons(n int, noise float64, seed uint64) *dataset.Dataset {
 	rng := stream("two_moons", seed, 0)
 	x := mat.NewDense(n, 2, nil)
 	d := &dataset.Dataset{
-		Name: "two_moons", Title: "Two moons", Source: drawn, Task: bayes.BinaryClassification,
+		Name: "two_moons", Title: "Two moons", Source: drawn, Task: dataset.BinaryClassification,
 		Features: []string{"x0", "x1"}, Target: "moon", Classes: []string{"upper", "lower"}, X: x,
 		Y: make([]float64, n),
 	}
@@ -76,7 +75,7 @@ func drawControl(n int, network, seed uint64) *dataset.Dataset {
 	}
 	rng := stream("control", seed, network)
 	values := mat.NewDense(n, inputs, nil)
-	d := &dataset.Dataset{Name: "control", Title: "Control network", Source: drawn, Task: bayes.BinaryClassification,
+	d := &dataset.Dataset{Name: "control", Title: "Control network", Source: drawn, Task: dataset.BinaryClassification,
 		Features: []string{"x0", "x1", "x2"}, Target: "y", Classes: []string{"0", "1"},
 		X: values, Y: make([]float64, n)}
 	for row := range n {

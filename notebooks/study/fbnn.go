@@ -59,7 +59,7 @@ type fbnnSet struct {
 }
 
 // regression says which table a data set is of.
-func (d fbnnSet) regression() bool { return d.likelihood.Task() == bayes.Regression }
+func (d fbnnSet) regression() bool { return d.likelihood.Task() == dataset.Regression }
 
 // fbnnSets returns all data sets, in the paper's order.
 func fbnnSets() []fbnnSet {

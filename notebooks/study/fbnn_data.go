@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"gobnn/bayes"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/pictures"
 
@@ -44,7 +43,7 @@ func simulatedParts(
 // .71 would say that nothing was learnt.
 func simulateRegression(rng *rand.Rand, rows int) *dataset.Dataset {
 	d, x := blank("simulated regression", rows)
-	d.Task, d.Y = bayes.Regression, make([]float64, rows)
+	d.Task, d.Y = dataset.Regression, make([]float64, rows)
 	var w [informative]float64
 	size := 0.
 	for k := range w {
@@ -68,7 +67,7 @@ func simulateRegression(rng *rand.Rand, rows int) *dataset.Dataset {
 // covariance of its own; the other features are noise, and a hundredth of the labels is drawn at random.
 func simulateClasses(rng *rand.Rand, rows int) *dataset.Dataset {
 	d, x := blank("simulated classification", rows)
-	d.Task, d.Classes, d.Y = bayes.BinaryClassification, []string{"0", "1"}, make([]float64, rows)
+	d.Task, d.Classes, d.Y = dataset.BinaryClassification, []string{"0", "1"}, make([]float64, rows)
 	var corner [4][informative]float64
 	var mix [4][informative][informative]float64
 	for c := range corner {
@@ -132,7 +131,7 @@ func streamedRows(repetition, rows int) dataset.Source {
 
 // streamedTest returns further rows of the same generator, beyond all rows of the training part.
 func streamedTest(repetition int, _ bool) (dataset.Parts, error) {
-	d := &dataset.Dataset{Name: "simulated regression" + inBlocks, Task: bayes.Regression, Target: "y"}
+	d := &dataset.Dataset{Name: "simulated regression" + inBlocks, Task: dataset.Regression, Target: "y"}
 	for k := range streamedFeatures {
 		d.Features = append(d.Features, fmt.Sprintf("x%d", k+1))
 	}

@@ -99,7 +99,7 @@ func table3Trials(o Options) ([]*trial, error) {
 var table8Split = dataset.Fractions{Train: .6, Validation: .3, Test: .1}
 
 // table8Model is the paper's net for a task.
-func table8Model(task bayes.Task) bayes.Model {
+func table8Model(task dataset.Task) bayes.Model {
 	m := bayes.Model{
 		Network:    nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU},
 		Likelihood: bayes.Gaussian{StdDev: 1},
@@ -107,9 +107,9 @@ func table8Model(task bayes.Task) bayes.Model {
 		Stochastic: bayes.Layers(3),
 	}
 	switch task {
-	case bayes.BinaryClassification:
+	case dataset.BinaryClassification:
 		m.Likelihood = bayes.Bernoulli{}
-	case bayes.Classification:
+	case dataset.Classification:
 		m.Likelihood = bayes.Categorical{}
 	}
 	return m

@@ -217,7 +217,7 @@ func (r *repetition) score(
 	for name, values := range series {
 		out.Series[name+ending] = values
 	}
-	if prediction.Task() == bayes.Regression {
+	if prediction.Task() == dataset.Regression {
 		own := &pooled{}
 		failOn(own.add(Result{Series: series}))
 		out.Values["mean |coverage - level|"+ending] = own.gap()

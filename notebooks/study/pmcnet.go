@@ -463,7 +463,7 @@ func scorePMCnet(p bayes.Prediction, test *dataset.Dataset, out Result) {
 	}
 	nlpd := must(metric.NLPD(p, test.Y))
 	out.Values["NLPD"] = nlpd.Value
-	if p.Task() == bayes.Regression {
+	if p.Task() == dataset.Regression {
 		scoreRegression(p, test, out)
 		return
 	}

@@ -114,7 +114,7 @@ func (r *annealing) approximated(
 	}
 	q, err := r.fitted(ctx, x, weights.Weights()) // (3)
 	if err != nil || len(q) == 0 {
-		r.details.unweighed(unfitted(weights.Len(), r.problem.Dim))
+		r.details.unweighed(unfitted(len(weights), r.problem.Dim))
 		return nil, weightedDraws{}, err
 	}
 	theta, logWeights, err := r.weigh(ctx, q) // (4)
@@ -304,7 +304,7 @@ func (r *annealing) judge(theta *mat.Dense, logWeights []float64) (draws weighte
 		e.Value += r.order.logImages
 	}
 	if details.why = r.verdict(); details.KHat <= pmcnet.MaxKHat && details.ESS >= fewDraws {
-		draws.theta, draws.logWeights = theta, s.LogWeights.All()
+		draws.theta, draws.logWeights = theta, s.LogWeights
 	}
 	return draws, nil
 }

@@ -90,7 +90,7 @@ func wave() dataset.Parts {
 		y[i] = 1.3 * math.Sin(1.5*v)
 	}
 	data := &dataset.Dataset{
-		Name: "wave", Task: bayes.Regression, X: x, Y: y, Features: []string{"x"}, Target: "y",
+		Name: "wave", Task: dataset.Regression, X: x, Y: y, Features: []string{"x"}, Target: "y",
 	}
 	return dataset.Parts{Train: data}
 }
@@ -182,7 +182,7 @@ func curve() dataset.Parts {
 	}
 	x.SetCol(0, column)
 	data := &dataset.Dataset{
-		Name: "curve", Task: bayes.Regression, X: x, Y: y, Features: []string{"x"}, Target: "y",
+		Name: "curve", Task: dataset.Regression, X: x, Y: y, Features: []string{"x"}, Target: "y",
 	}
 	return dataset.Parts{Train: data}
 }

@@ -30,7 +30,7 @@ func Example() {
 		x.Set(i, 0, v)
 		y[i] = math.Sin(2 * v)
 	}
-	data := &dataset.Dataset{Name: "curve", Task: bayes.Regression, X: x, Y: y, Features: []string{"x"}, Target: "y"}
+	data := &dataset.Dataset{Name: "curve", Task: dataset.Regression, X: x, Y: y, Features: []string{"x"}, Target: "y"}
 	method := annealed.Annealed{SMC: smc.Tempered{Kernel: mcmc.RandomWalkMetropolis{}, Particles: 1000}, Draws: 2000}
 	var logEvidence []float64
 	for _, hidden := range [][]int{nil, {2}} {

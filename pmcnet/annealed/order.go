@@ -50,7 +50,7 @@ func newOrder(bound *bayes.BoundModel) (o order) {
 	}
 	network, ok := bound.Model.Network.(nn.MLP)
 	switch bound.Model.Prior.(type) {
-	case bayes.Normal, bayes.Laplace, bayes.LearntPrecision:
+	case bayes.Normal, bayes.LearntPrecision:
 	default:
 		ok = false
 	}

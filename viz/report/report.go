@@ -190,7 +190,7 @@ var wide = viz.Frame{Width: figureWidth}
 
 // pictures of the predictions beside the targets.
 func (r *Report) pictures(p bayes.Prediction, c *content) error {
-	if p.Task() != bayes.Regression {
+	if p.Task() != dataset.Regression {
 		bins, err := metric.ReliabilityDiagram(p, r.Rows.Y) // the bins of the table's ECE
 		if err != nil {
 			return err
@@ -343,7 +343,7 @@ func (r *Report) worst(ctx context.Context, p bayes.Prediction) (all []worst, er
 	for _, i := range order {
 		all = append(all, worst{Row: r.Rows.OriginalRow(i), LogDensity: fmt.Sprintf("%.2f", logs[i])})
 	}
-	if p.Task() == bayes.Regression {
+	if p.Task() == dataset.Regression {
 		return all, r.predicted(ctx, all, order)
 	}
 	probabilities, err := p.Probabilities()

@@ -127,7 +127,7 @@ func (v *Verdict) judge(ctx context.Context, copies int) (err error) {
 			v.Skill.Value, v.Skill.SamplingStdErr,
 			cmp.Or(v.causes[r.Rows.TargetNames()[0]], "the features say too little about the target, or there are too few rows"))
 	}
-	if p.Task() == bayes.Regression {
+	if p.Task() == dataset.Regression {
 		err = v.coverage()
 	} else {
 		err = v.confidence()

@@ -78,10 +78,7 @@ func Numbers(t testing.TB, p *bayes.Posterior) []float64 {
 		}
 		all = append(all, values...)
 	}
-	for j := range p.Particles() {
-		all = append(all, p.LogWeights().At(j))
-	}
-	return all
+	return append(all, p.LogWeights()...)
 }
 
 // Data is a regression on two correlated features whose posterior is far from symmetric in them.
@@ -135,7 +132,7 @@ func Harness() (bayes.Model, dataset.Parts, check.Linear) {
 	for n, row := range l.X {
 		x.SetRow(n, row[:d])
 	}
-	data := &dataset.Dataset{Name: "line", Task: bayes.Regression, X: x, Y: l.Y, Features: []string{"a", "b"}, Target: "y"}
+	data := &dataset.Dataset{Name: "line", Task: dataset.Regression, X: x, Y: l.Y, Features: []string{"a", "b"}, Target: "y"}
 	return Line(l.NoiseStdDev), dataset.Parts{Train: data}, l
 }
 
