@@ -317,7 +317,8 @@ func trimmed(text string) string {
 
 func TestScalesAndSummary(t *testing.T) {
 	bound, err := bayes.Model{
-		Network: mlp, Likelihood: bayes.Gaussian{Learn: true}, Prior: bayes.Normal{StdDev: 2, PerLayer: map[int]float64{3: .25}},
+		Network: mlp, Likelihood: bayes.Gaussian{Learn: true},
+		Prior:      bayes.Normal{StdDev: 2, PerLayer: map[int]float64{3: .25}},
 		Stochastic: bayes.Layers(3).And(bayes.Names("noise/log_scale")),
 	}.Bind(2, 1)
 	if err != nil {

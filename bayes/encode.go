@@ -88,8 +88,8 @@ func checkWritten(part any, settings []byte) error {
 	// Copies, in which empty slices and maps are nil, as a file may have them.
 	was, is := deepCopy(reflect.ValueOf(part)).Interface(), deepCopy(read.Elem()).Interface()
 	if !reflect.DeepEqual(was, is) {
-		return fmt.Errorf("bayes: %T is not the same once it is written as JSON (%s) and read back: it was %+v and is %+v; a "+
-			"posterior that is loaded would have a different model; export the field, or give the type MarshalJSON and "+
+		return fmt.Errorf("bayes: %T is not the same once it is written as JSON (%s) and read back: it was %+v and is %+v; "+
+			"a posterior that is loaded would have a different model; export the field, or give the type MarshalJSON and "+
 			"UnmarshalJSON", part, settings, was, is)
 	}
 	return nil

@@ -94,7 +94,8 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 		engine: engine, bound: p.bound, dtype: p.phi.DType(), linearised: p.expansionPoint != nil, parameters: parameters,
 		like: Prediction{
 			Likelihood: p.bound.Model.Likelihood, Particles: alive.Particles(), Width: p.bound.Width,
-			Size: p.bound.Outputs, Chains: alive.chains, Weights: alive.logWeights.Weights(), Own: own, Target: p.origin.Target.Clone(),
+			Size: p.bound.Outputs, Chains: alive.chains, Weights: alive.logWeights.Weights(), Own: own,
+			Target:  p.origin.Target.Clone(),
 			overOne: p.origin.Provenance.Extras.Exposure,
 		},
 		programs: map[input]*graph.Exec{},
@@ -122,7 +123,8 @@ func (p *Posterior) alive() (*Posterior, error) {
 	if err := copyRows(phi, p.phi, kept, p.bound.D); err != nil {
 		return nil, err
 	}
-	return NewPosterior(p.bound, Draws{Phi: phi, Psi: copied[0], LinearisedAt: copied[1], LogWeights: logWeights}, p.origin)
+	return NewPosterior(p.bound, Draws{Phi: phi, Psi: copied[0], LinearisedAt: copied[1], LogWeights: logWeights},
+		p.origin)
 }
 
 // close frees programs and parameters.

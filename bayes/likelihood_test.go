@@ -273,7 +273,8 @@ func TestLogSurvival(t *testing.T) {
 
 // A likelihood that cannot take exposures or censored targets says which can; exposures are checked.
 func TestExtrasRefused(t *testing.T) {
-	bound, err := bayes.Model{Network: mlp, Likelihood: bayes.HeteroscedasticT{}, Stochastic: bayes.All()}.Bind(features, 1)
+	bound, err := bayes.Model{Network: mlp, Likelihood: bayes.HeteroscedasticT{},
+		Stochastic: bayes.All()}.Bind(features, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,8 @@ var predicted = []struct {
 	{"regression, noise per particle", bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{Learn: true},
 		Stochastic: bayes.Names("noise/log_scale")}, 1},
 	{"binary, all stochastic", bayes.Model{Network: mlp, Likelihood: bayes.Bernoulli{}, Stochastic: bayes.All()}, 1},
-	{"classes", bayes.Model{Network: mlp, Likelihood: bayes.Categorical{}, Stochastic: bayes.Names("layer2/biases", "layer3/biases")}, 3},
+	{"classes", bayes.Model{Network: mlp, Likelihood: bayes.Categorical{},
+		Stochastic: bayes.Names("layer2/biases", "layer3/biases")}, 3},
 	{"ordered classes, cuts per particle", bayes.Model{Network: mlp, Likelihood: bayes.Ordinal{},
 		Stochastic: bayes.Layers(3).And(bayes.Names("noise/cuts"))}, 4},
 }

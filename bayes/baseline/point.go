@@ -164,8 +164,8 @@ func newPoints(j *fit.Job, t Training, members int, prior bool) (*points, error)
 }
 
 // preparedPoints fills in the settings of a training to a maximum of the likelihood, or of the posterior density. It
-// refuses a LearntPrecision: the mode of a density that is integrated over hyperparameters says little of where its mass
-// is.
+// refuses a LearntPrecision: the mode of a density that is integrated over hyperparameters says little of where its
+// mass is.
 func preparedPoints(j *fit.Job, t Training) (Training, error) {
 	if p, ok := j.Bound.Model.Prior.(bayes.LearntPrecision); ok {
 		return t, fmt.Errorf("baseline: a training to a maximum takes no prior of hyperparameters, as %T is: take "+

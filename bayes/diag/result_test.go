@@ -34,7 +34,8 @@ func posteriorOf(
 	t *testing.T, phi, logWeights []float64, chains int, from bayes.Provenance,
 ) *bayes.Posterior {
 	t.Helper()
-	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Names("layer1/weights")}.Bind(2, 1)
+	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{},
+		Stochastic: bayes.Names("layer1/weights")}.Bind(2, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (n *model) tryNetwork() error {
 }
 
 // tryNumbers evaluates a few particles and rows. It evaluates them again with other values in all rows but one, with
-// other values in all particles but one, with the rows in reverse order, and with another block size. The outputs and
+// other values in all particles but one, with the rows backwards, and with another block size. The outputs and
 // log-densities of the unchanged row, or particle, must stay the same, and log-densities must agree with Predictive.
 // unusual says that this was not tried, since an output is NaN. draw returns n numbers of about the given scale.
 func (n *model) tryNumbers(draw func(scale float64, n int) []float64) (unusual bool, err error) {
@@ -66,39 +66,25 @@ func (n *model) tryNumbers(draw func(scale float64, n int) []float64) (unusual b
 	if err != nil {
 		return false, err
 	}
-	const (
-		byRow            = "depends on the other rows of the batch"
-		apart            = "each row must be evaluated apart, since the likelihood is their product"
-		byParticle       = "depends on the other particles"
-		own              = "each particle is a network of its own"
-		lastRow, lastOne = triedRows - 1, triedParticles - 1
-	)
-	// only is for what must stay as it was at some places, and may change at others.
-	only := func(same func(j, row int) bool) func(j, row int) int {
-		return func(j, row int) int {
-			if same(j, row) {
-				return row
-			}
-			return -1
-		}
+	const kept = 1 // the row, or the particle, that stays as it is; before and after it there are others
+	others := func(values []float64, scale float64, size int) []float64 {
+		all := draw(scale, len(values))
+		copy(all[kept*size:(kept+1)*size], values[kept*size:])
+		return all
 	}
 	for _, other := range []struct {
 		block       int
 		phi, x, y   []float64
-		now         func(j, row int) int // the row where particle j must give what it gave for this one; -1: nowhere
+		stays       func(j, row int) bool // where outputs and densities must stay as they were
 		wrong, cure string
 	}{
-		{1, phi, slices.Concat(x[:n.Inputs], draw(1, lastRow*n.Inputs)), y,
-			only(func(_, row int) bool { return row == 0 }), byRow, apart},
-		{1, phi, slices.Concat(draw(1, lastRow*n.Inputs), x[lastRow*n.Inputs:]), y,
-			only(func(_, row int) bool { return row == lastRow }), byRow, apart},
-		{1, phi, backwards(x, n.Inputs), backwards(y, n.targets), func(_, row int) int { return lastRow - row },
+		{1, phi, others(x, 1, n.Inputs), y, func(_, row int) bool { return row == kept },
+			"depends on the other rows of the batch", "each row must be evaluated apart, since the likelihood is their product"},
+		{1, others(phi, .5, n.D), x, y, func(j, _ int) bool { return j == kept },
+			"depends on the other particles", "each particle is a network of its own"},
+		{1, phi, backwards(x, n.Inputs), backwards(y, n.targets), nil,
 			"depends on the place of a row in its batch", "a row must have the same answer wherever it stands"},
-		{1, slices.Concat(phi[:n.D], draw(.5, lastOne*n.D)), x, y,
-			only(func(j, _ int) bool { return j == 0 }), byParticle, own},
-		{1, slices.Concat(draw(.5, lastOne*n.D), phi[lastOne*n.D:]), x, y,
-			only(func(j, _ int) bool { return j == lastOne }), byParticle, own},
-		{2, phi, x, y, func(_, row int) int { return row }, "depends on how the particles are laid out (see nn.Block)",
+		{2, phi, x, y, func(int, int) bool { return true }, "depends on how the particles are laid out (see nn.Block)",
 			"values per particle are [J/c, width, rows, c] for any c, and parameters [J/c, ..., c]: use Value.Full"},
 	} {
 		again, err := n.evaluate(other.block, other.phi, psi, other.x, other.y)
@@ -114,8 +100,10 @@ func (n *model) tryNumbers(draw func(scale float64, n int) []float64) (unusual b
 		} {
 			for i, was := range part.was {
 				row := i % triedRows
-				there := other.now(i/(len(part.was)/triedParticles), row)
-				if there < 0 {
+				there := row
+				if other.stays == nil {
+					there = triedRows - 1 - row // of the rows backwards
+				} else if !other.stays(i/(len(part.was)/triedParticles), row) {
 					continue
 				}
 				if now := part.now[i-row+there]; !near(was, now) {

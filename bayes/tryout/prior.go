@@ -113,15 +113,16 @@ const (
 	steinScale = "1 + phi times the gradient of the log-density"
 )
 
-// checkStein returns an error if the terms, which should be 0 in the mean, are further off than so many standard errors.
+// checkStein returns an error if the terms, which should be 0 in the mean, are further off than `most` standard
+// errors.
 func (p *model) checkStein(of, what string, terms []float64, most float64) error {
 	mean, stdErr := meanOf(terms)
 	if math.Abs(mean) <= most*stdErr+roundingError {
 		return nil
 	}
-	return fmt.Errorf("bayes: prior %T contradicts itself: what Sample draws for %s does not have the density of LogDensity "+
-		"(%s should be 0 in the mean, and is %.3g): make both the same distribution, of all numbers; %s", p.Model.Prior, of,
-		what, mean, bounded)
+	return fmt.Errorf("bayes: prior %T contradicts itself: what Sample draws for %s does not have the density of "+
+		"LogDensity (%s should be 0 in the mean, and is %.3g): make both the same distribution, of all numbers; %s",
+		p.Model.Prior, of, what, mean, bounded)
 }
 
 // bounded says why a prior whose density ends at a bound is refused, and what to do instead. Kernels that accept or

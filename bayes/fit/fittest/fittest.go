@@ -132,7 +132,7 @@ func Harness() (bayes.Model, dataset.Parts, check.Linear) {
 	for n, row := range l.X {
 		x.SetRow(n, row[:d])
 	}
-	data := &dataset.Dataset{Name: "line", Task: dataset.Regression, X: x, Y: l.Y, Features: []string{"a", "b"}, Target: "y"}
+	data := &dataset.Dataset{Name: "line", X: x, Y: l.Y, Features: []string{"a", "b"}, Target: "y"}
 	return Line(l.NoiseStdDev), dataset.Parts{Train: data}, l
 }
 
