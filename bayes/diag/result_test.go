@@ -354,7 +354,8 @@ func TestOfChainsThatStandStill(t *testing.T) {
 // Columns that stand in another order than the posterior's are an error.
 func TestLOOOfAnotherOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 7))
-	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Names("layer1/weights")}.Bind(2, 1)
+	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{},
+		Stochastic: bayes.Names("layer1/weights")}.Bind(2, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
