@@ -190,7 +190,7 @@ func (e *evaluator) compile(rows int) (*graph.Exec, error) {
 	bytes := int64(2*e.bound.SuffixWidth()*rows) * int64(e.dtype.Size())
 	plan := compute.NewPlan(e.like.Particles, bytes, 0)
 	return graph.NewExec(e.engine.Backend(), func(args []*graph.Node) *graph.Node {
-		x, own := Numbers(args[0], e.dtype), args[1:]
+		x, phi, rest := Numbers(args[0], e.dtype), args[1], args[2:]
 		var psi *graph.Node
 		if e.bound.W > 0 {
 			psi, rest = rest[0], rest[1:]

@@ -246,7 +246,14 @@ func (d Draws) checkFinite(bound *BoundModel, weights []float64) error {
 			if t == nil {
 				continue
 			}
-			values, err := compute.Columns(t, s.Offset, s.Size())
+			width := t.Shape().Dim(-1)
+			rows := t.Size() / width
+			columns := tensors.FromShape(shapeOf(t, []int{rows, s.Size()}))
+			err := copyColumns(columns, s.Size(), 0, t, width, s.Offset, rows, s.Size())
+			var values []float64
+			if err == nil {
+				values, err = compute.Float64s(columns)
+			}
 			if err != nil {
 				return fmt.Errorf("bayes: the particles cannot be read: %w", err)
 			}

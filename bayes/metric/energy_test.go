@@ -32,7 +32,7 @@ func energyOf(weights []float64, means [][3]float64, s float64, y [3]float64) (s
 // blobs is a prediction of three targets by random particles, whose noise is 1 in the targets' own units.
 func blobs(particles int, seed uint64) (p bayes.Prediction, y []float64) {
 	fixed, rng := rand.New(rand.NewPCG(3, 4)), rand.New(rand.NewPCG(5, seed))
-	p = bayes.Prediction{Likelihood: bayes.Gaussian{StdDev: .5}, Particles: particles, Rows: 10, Width: 3, Targets: 3,
+	p = bayes.Prediction{Likelihood: bayes.Gaussian{StdDev: .5}, Particles: particles, Rows: 10, Width: 3, Size: 3,
 		Target: dataset.Scaler{Mean: []float64{5, -1, 0}, StdDev: []float64{2, 2, 2}}}
 	for j := range particles {
 		p.Weights = append(p.Weights, float64(2*(j+1))/float64(particles*(particles+1)))

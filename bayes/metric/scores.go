@@ -30,7 +30,7 @@ func usual(task dataset.Task, targets int, censored bool) []*measure {
 		return []*measure{newNLPD(), newCoverage(usualLevel)}
 	case targets > 1:
 		return []*measure{newNLPD(), newEnergyScore(0)}
-	case task == bayes.Regression:
+	case task == dataset.Regression:
 		return []*measure{newNLPD(), newRMSE(), newParticleRMSE(), newCoverage(usualLevel), newWidth(usualLevel),
 			newIntervalScore(usualLevel), newCRPS()}
 	}
