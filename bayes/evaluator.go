@@ -1,7 +1,6 @@
 package bayes
 
 import (
-	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -63,7 +62,8 @@ type evaluator struct {
 	engine *compute.Engine
 	bound  *BoundModel
 	dtype  compute.DType
-	// phi, [A, D]; psi, [W], and the point of linearisation, [D], if any.
+	// The parameters of phi, each with its columns, [A, size], or phi, [A, D], where there is a point of linearisation;
+	// psi, [W], and that point, [D], if any.
 	parameters []*tensors.Tensor
 	linearised bool
 	like       Prediction // a template of the predictions, without outputs and rows
@@ -85,11 +85,15 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	parameters, err := clones(alive.phi, alive.psi, alive.expansionPoint)
+	phi, err := alive.columns()
 	if err != nil {
 		return nil, err
 	}
-	parameters = slices.DeleteFunc(parameters, func(t *tensors.Tensor) bool { return t == nil })
+	shared, err := clones(alive.psi, alive.expansionPoint)
+	if err != nil {
+		return nil, err
+	}
+	parameters := slices.DeleteFunc(append(phi, shared...), func(t *tensors.Tensor) bool { return t == nil })
 	return &evaluator{
 		engine: engine, bound: p.bound, dtype: p.phi.DType(), linearised: p.expansionPoint != nil, parameters: parameters,
 		like: Prediction{
@@ -100,6 +104,23 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 		},
 		programs: map[input]*graph.Exec{},
 	}, nil
+}
+
+// columns are copies of the stochastic parameters, each [J, size]; of a linearised posterior phi. To cut them out of phi
+// in each prediction takes longer than to evaluate a small network for one row.
+func (p *Posterior) columns() (all []*tensors.Tensor, err error) {
+	if p.expansionPoint != nil {
+		return clones(p.phi)
+	}
+	for _, slot := range p.bound.stochasticSlots() {
+		own := tensors.FromShape(shapeOf(p.phi, []int{p.Particles(), slot.Size()}))
+		err := copyColumns(own, slot.Size(), 0, p.phi, p.bound.D, slot.Offset, p.Particles(), slot.Size())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, own)
+	}
+	return all, nil
 }
 
 // alive is the posterior without its particles of weight 0. Markov chains stay chains if all their draws are left; else
@@ -190,31 +211,50 @@ func (e *evaluator) compile(rows int) (*graph.Exec, error) {
 	bytes := int64(2*e.bound.SuffixWidth()*rows) * int64(e.dtype.Size())
 	plan := compute.NewPlan(e.like.Particles, bytes, 0)
 	return graph.NewExec(e.engine.Backend(), func(args []*graph.Node) *graph.Node {
-		x, phi, rest := Numbers(args[0], e.dtype), args[1], args[2:]
-		var psi *graph.Node
+		x, own := Numbers(args[0], e.dtype), args[1:]
+		var at, psi *graph.Node
+		if e.linearised {
+			at, own = own[len(own)-1], own[:len(own)-1]
+		}
 		if e.bound.W > 0 {
-			psi, rest = rest[0], rest[1:]
+			psi, own = own[len(own)-1], own[:len(own)-1]
 		}
 		if e.linearised {
-			return linearisedOutputs(e.bound, x, phi, psi, rest[0])
+			return linearisedOutputs(e.bound, x, own[0], psi, at)
 		}
-		return e.bound.NetworkOutputs(plan, x, phi, psi)
+		return e.bound.outputs(plan, x, own, psi)
 	})
 }
 
 // NetworkOutputs evaluates the network at standardised x, [rows, d], for each particle of phi, [A, D], in the plan's
 // chunks of particles: [A, Width, rows]. The layers before the first stochastic one are evaluated once for all.
 func (b *BoundModel) NetworkOutputs(plan compute.Plan, x, phi, psi *graph.Node) *graph.Node {
+	var own []*graph.Node
+	for _, slot := range b.stochasticSlots() {
+		own = append(own, slot.of(phi))
+	}
+	return b.outputs(plan, x, own, psi)
+}
+
+// outputs is NetworkOutputs of the stochastic parameters, each [A, size].
+func (b *BoundModel) outputs(plan compute.Plan, x *graph.Node, own []*graph.Node, psi *graph.Node) *graph.Node {
 	features := b.Prefix(b.Unpack(nil, psi, func(s Slot) bool { return s.InPrefix }), x)
 	shared := b.Unpack(nil, psi, func(s Slot) bool { return !s.InPrefix && !s.Stochastic })
-	outputs, _ := plan.Over(phi, compute.Pass{
-		Outer: append([]*graph.Node{features.Node}, shared.Nodes()...),
+	outputs, _ := plan.Over(own[0], compute.Pass{
+		Outer: slices.Concat([]*graph.Node{features.Node}, own[1:], shared.Nodes()),
 		Rows:  [][]int{{b.Width, x.Shape().Dim(0)}},
-		Chunk: func(s compute.Span, phi *graph.Node, outer []*graph.Node) (rows, _ []*graph.Node) {
+		Chunk: func(s compute.Span, first *graph.Node, outer []*graph.Node) (rows, _ []*graph.Node) {
 			features := features
 			features.Node = outer[0]
-			params := shared.With(outer[1:])
-			maps.Copy(params, b.Unpack(nn.Block(phi, 1), nil, func(s Slot) bool { return s.Stochastic }))
+			params := shared.With(outer[len(own):])
+			for i, slot := range b.stochasticSlots() {
+				columns := first
+				if i > 0 {
+					columns = s.Of(outer[i])
+				}
+				shape := slices.Concat([]int{s.Count}, slot.Shape, []int{1})
+				params[slot.Name] = nn.Value{Node: graph.Reshape(columns, shape...), PerParticle: true}
+			}
 			out := b.Suffix(params, features)
 			if out.PerParticle {
 				return []*graph.Node{graph.Squeeze(out.Node, -1)}, nil
