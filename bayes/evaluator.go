@@ -106,8 +106,8 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 	}, nil
 }
 
-// columns are copies of the stochastic parameters, each [J, size]; of a linearised posterior phi. To cut them out of phi
-// in each prediction takes longer than to evaluate a small network for one row.
+// columns are copies of the stochastic parameters, each [J, size]; of a linearised posterior phi. To cut them out of
+// phi in each prediction takes longer than to evaluate a small network for one row.
 func (p *Posterior) columns() (all []*tensors.Tensor, err error) {
 	if p.expansionPoint != nil {
 		return clones(p.phi)

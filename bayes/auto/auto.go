@@ -24,8 +24,8 @@ import (
 	"gobnn/bayes/train"
 )
 
-// Method is an ensemble with chains, see the package. Its details are a *Details, and a *train.Details of the last fold.
-// Settings.Observe gets the posterior of the folds so far.
+// Method is an ensemble with chains, see the package. Its details are a *Details, and a *train.Details of the last
+// fold. Settings.Observe gets the posterior of the folds so far.
 type Method struct {
 	// Seconds is the budget, compilation included; default 60. Each fold has its share; the chains get what training
 	// leaves of it, and are not begun where that would not do for a draw. Where the budget cuts training or chains, the

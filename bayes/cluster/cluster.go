@@ -134,8 +134,8 @@ func (o Options) otherList() error {
 // Run does the tasks that are not done. On a Ray cluster, a task whose program fails is tried three times, or twice if
 // it fails in the same way, and one whose node dies is done elsewhere, from its last checkpoint. A program that ends
 // before its task is done has failed, whatever its status. The errors of tasks that failed are joined: the others are
-// done. A node that computes by another engine does none, and on Ray ends the call. One call at a time does the tasks of
-// a folder: another call, of this program or another, is an error.
+// done. A node that computes by another engine does none, and on Ray ends the call. One call at a time does the tasks
+// of a folder: another call, of this program or another, is an error.
 func Run(ctx context.Context, o Options, tasks []Task) error {
 	if err := o.check(tasks); err != nil {
 		return err

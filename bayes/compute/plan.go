@@ -119,8 +119,8 @@ func NewParallelPlan(particles int, bytesPerParticle int64) Plan {
 
 // For is the plan for all particles phi, [J, D], of a graph, such as all of a sampler where it was made for those that
 // move: in chunks of the same size, or of as many particles as there are, and with the parts of the rows that the graph
-// evaluates. On an accelerator whose memory is known these are as few as its memory allows. On GoMLX's Go backend, which
-// cannot cut tensors at a place that the graph computes, there is one.
+// evaluates. On an accelerator whose memory is known these are as few as its memory allows. On GoMLX's Go backend,
+// which cannot cut tensors at a place that the graph computes, there is one.
 func (p Plan) For(phi *graph.Node) Plan {
 	particles, parts := phi.Shape().Dim(0), max(p.Parts, 1)
 	bytesPerParticle := p.Bytes * int64(parts) / int64(max(p.Chunk, 1))

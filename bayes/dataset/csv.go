@@ -257,7 +257,7 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 // checkLike is an error if options contradict Like, or if Like does not say which columns there are.
 func (o CSVOptions) checkLike() error {
 	if o.Target != "" || len(o.Targets)+len(o.Classes)+len(o.Categorical) > 0 || o.Task != Regression || o.Order != "" {
-		return errors.New("Like is set, and what its columns are: leave CSVOptions.Target, CSVOptions.Targets, " +
+		return errors.New("CSVOptions.Like says what the columns are: leave CSVOptions.Target, CSVOptions.Targets, " +
 			"CSVOptions.Task, CSVOptions.Classes, CSVOptions.Categorical and CSVOptions.Order empty")
 	}
 	like := o.Like

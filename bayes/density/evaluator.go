@@ -66,8 +66,8 @@ type Evaluator struct {
 }
 
 // NewEvaluator evaluates a problem whose rows are in memory, or if blocks is not nil these in its place, in the given
-// type; data of float32 are converted if that is float64. With keep the data of all blocks stay on the device; otherwise
-// one block at a time is read, at each evaluation.
+// type; data of float32 are converted if that is float64. With keep the data of all blocks stay on the device;
+// otherwise one block at a time is read, at each evaluation.
 func NewEvaluator(
 	owner string, engine *compute.Engine, problem Problem, blocks *Blocks, dtype compute.DType, keep bool,
 ) (*Evaluator, error) {

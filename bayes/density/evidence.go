@@ -50,8 +50,8 @@ type Reweighted struct {
 // the gradient with respect to psi under the new weights; chunks are merged by a running log-sum-exp. Of normalised
 // weights and LikelihoodPotential, LogSum is the batch's log evidence, log sum_j w_j p(y_batch | phi_j; psi), and
 // Gradient its gradient by Fisher's identity (Zhao et al. 2024, section 3.1). Nothing is scaled by N/n: see
-// Posterior.Scale. The rows are not cut into parts, whatever memory they take: the weights depend on all of them, and the
-// gradient on the weights.
+// Posterior.Scale. The rows are not cut into parts, whatever memory they take: the weights depend on all of them, and
+// the gradient on the weights.
 func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weighing Potential) Reweighted {
 	finite := compute.RowsAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), phi.DType()) // [J]; false for NaN
 	alive := And(finite, IsFinite(logWeights))

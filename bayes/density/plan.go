@@ -18,8 +18,8 @@ const (
 )
 
 // partBytes is the most that the activations of one particle, or of the layers before the first stochastic one, may
-// take: of more, the rows are cut into parts, which are evaluated one after another, but for Reweight. A ResNet20 on 128
-// pictures of 32 x 32 is not cut. An accelerator cuts only what does not fit its memory.
+// take: of more, the rows are cut into parts, which are evaluated one after another, but for Reweight. A ResNet20 on
+// 128 pictures of 32 x 32 is not cut. An accelerator cuts only what does not fit its memory.
 var partBytes int64 = 2 << 30 // tests set it
 
 // partsOf is the number of parts of the rows for activations of this size.

@@ -125,8 +125,8 @@ func (l Likelihood) Features(psi *graph.Node, batch Batch, dtype compute.DType) 
 	return l.features(prefix, batch, dtype, true).Node
 }
 
-// begin prepares a pass over all particles, phi, [J, D]: what they share, and the prefix's output. The rows are cut into
-// parts where the plan says so, if they may be.
+// begin prepares a pass over all particles, phi, [J, D]: what they share, and the prefix's output. The rows are cut
+// into parts where the plan says so, if they may be.
 func (l Likelihood) begin(phi, psi *Node, batch Batch, cut bool) *evaluation {
 	batch = batch.filled()
 	if !cut {

@@ -29,8 +29,8 @@ type ComparisonRow struct {
 }
 
 // Compare compares models, by name, by their leave-one-out predictions of the same rows. It returns an error if the
-// numbers of rows differ or, where the targets are known (see NewLOOForPosterior), the targets. Read the warnings of each
-// LOO too.
+// numbers of rows differ or, where the targets are known (see NewLOOForPosterior), the targets. Read the warnings of
+// each LOO too.
 func Compare(models map[string]LOO) (Comparison, error) {
 	if len(models) < 2 {
 		return nil, fmt.Errorf("diag: Compare with %d models: it takes two or more", len(models))

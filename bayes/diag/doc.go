@@ -4,9 +4,10 @@
 //	summary, err := diag.OfSample(diag.Sample{Values: draws, Chains: 4, Draws: 1000, Parameters: 3})
 //	fmt.Println(summary)
 //
-// [Of] diagnoses the result of any method, [OfPosterior] the parameters of a posterior and [OfPrediction] the function that the network computes. Judge by the function, since hidden units may change places. Chains in different
-// copies of one mode agree on every prediction, and have an R-hat of 2 for the weights. Chains that all mix within one
-// copy have a small one, although none has seen the whole posterior.
+// [Of] diagnoses the result of any method, [OfPosterior] the parameters of a posterior and [OfPrediction] the function
+// that the network computes. Judge by the function, since hidden units may change places. Chains in different copies of
+// one mode agree on every prediction, and have an R-hat of 2 for the weights. Chains that all mix within one copy have
+// a small one, although none has seen the whole posterior.
 //
 // # What the numbers mean
 //

@@ -120,8 +120,8 @@ func (s Summary) String() string {
 	return b.String()
 }
 
-// problems has a line for each diagnostic that is beyond mostRHat or leastESS, or cannot be computed, with the number of
-// parameters and the worst. It is empty if there are none.
+// problems has a line for each diagnostic that is beyond mostRHat or leastESS, or cannot be computed, with the number
+// of parameters and the worst. It is empty if there are none.
 func (s Summary) problems() []string {
 	var problems []string
 	// report adds a line about the rows whose diagnostic, times sign, exceeds the limit; sign is -1 for one that should be

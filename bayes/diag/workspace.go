@@ -102,8 +102,8 @@ func (w *workspace) essOf(x []float64) float64 { return w.lags.Mean(x, w.half) }
 
 // rhat is the rank-normalised split R-hat (Vehtari et al. 2021, sections 4.1 and 4.2), the larger of two. The bulk
 // R-hat, of the draws' normal scores, shows chains of different location. The folded one, of the normal scores of the
-// distances from the median, shows chains of different spread. It is NaN if all draws are equally far from their median,
-// as draws of two values are: then R-hat is the other.
+// distances from the median, shows chains of different spread. It is NaN if all draws are equally far from their
+// median, as draws of two values are: then R-hat is the other.
 func (w *workspace) rhat() (larger, bulk, folded float64) {
 	distances := make([]float64, len(w.split))
 	for i, v := range w.split {

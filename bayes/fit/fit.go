@@ -181,9 +181,9 @@ func of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, e
 	return d, d.withExtras(d.extras())
 }
 
-// Held joins a model with rows that are held elsewhere, such as by the shards of package pbnn/shards, for a network of so
-// many inputs and outputs. Of the origin it takes the names, which may be unknown, and the provenance's Rows, DataHash
-// and Extras. The rows are neither checked nor scaled, and Data has no tensors.
+// Held joins a model with rows that are held elsewhere, such as by the shards of package pbnn/shards, for a network of
+// so many inputs and outputs. Of the origin it takes the names, which may be unknown, and the provenance's Rows,
+// DataHash and Extras. The rows are neither checked nor scaled, and Data has no tensors.
 func Held(owner string, model bayes.Model, inputs, outputs int, of bayes.Origin) (*Data, error) {
 	bound, err := bind(model, inputs, outputs)
 	if err != nil {

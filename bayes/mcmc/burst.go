@@ -79,8 +79,8 @@ func (m *moves) inBursts(engine *compute.Engine, s run.Settings) bool {
 // movesInCall returns the number of moves whose work adds up to burstWork.
 func (m *moves) movesInCall() int { return burstWork / max(m.carrier.work, 1) }
 
-// looped evaluates body in a loop, as compute.LoopWhile: it maps the nodes to the next values of those that are carried,
-// and is given the inputs.
+// looped evaluates body in a loop, as compute.LoopWhile: it maps the nodes to the next values of those that are
+// carried, and is given the inputs.
 func looped(
 	more func(i *Node, outer, carried []*Node) *Node, inputs []*Node, nodes compute.Nodes, carried []string,
 	body func(i *Node, inputs []*Node, nodes compute.Nodes) compute.Nodes,

@@ -311,6 +311,26 @@ func TestMetropolisInvariance(t *testing.T) {
 	}
 }
 
+// Trajectories have from L - s to L + s steps, all equally often. Seeded: by chance it fails once in 10 000 times.
+func TestJitter(t *testing.T) {
+	onGo(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		const rows = 10_000
+		exec := computetest.Compile(t, engine, func(g *Graph, a []*Node) []*Node {
+			return []*Node{HMC{Steps: 5, Jitter: .5}.steps(random.New(g, 3), State{Phi: a[0]}, Tuning{})}
+		})
+		out := exec(compute.Floats(dtype, make([]float64, rows), rows, 1))
+		counts := map[float64]float64{}
+		for _, steps := range out[0] {
+			counts[steps]++
+		}
+		for steps := 3.; steps <= 7; steps++ {
+			if off := (counts[steps] - rows/5) / math.Sqrt(rows*.2*.8); !(math.Abs(off) < 4.4) {
+				t.Errorf("%v steps are %v of %d, want a fifth: %.1f standard deviations off", steps, counts[steps], rows, off)
+			}
+		}
+	})
+}
+
 // The Ornstein-Uhlenbeck process leaves N(m, s^2) invariant, forgets its start as exp(-time), and from a point x goes
 // to N(m + exp(-time) (x - m), s^2 (1 - exp(-2 time))).
 func TestOrnsteinUhlenbeck(t *testing.T) {

@@ -75,8 +75,8 @@ func (e *ensemble) withAndWithout(groups []float64) []float64 {
 	return out
 }
 
-// row is one row of a batch, with the summaries of its predictive distribution that several metrics share: nil until one
-// asks for it. Each is [1+G]: its value by all particles, then the jackknife's replicates, by all but each of the G
+// row is one row of a batch, with the summaries of its predictive distribution that several metrics share: nil until
+// one asks for it. Each is [1+G]: its value by all particles, then the jackknife's replicates, by all but each of the G
 // groups.
 type row struct {
 	*ensemble

@@ -127,6 +127,10 @@ func TestClassificationByHand(t *testing.T) {
 	if err != nil || sure[14].Count != 1 { // the end of the last bin belongs to it
 		t.Errorf("the bins of a confidence of exactly 1 are %+v (%v)", sure, err)
 	}
+	border, err := metric.ReliabilityDiagram(classification([]float64{.2, .2, .2, .2, .2}), []float64{0})
+	if err != nil || border[2].Count != 1 { // .2 = 3/15 ends bin 2
+		t.Errorf("the bins of a confidence on a border are %+v (%v)", border, err)
+	}
 }
 
 func TestBinary(t *testing.T) {

@@ -161,8 +161,8 @@ func (r *training) posterior(at *fit.Trail[StepRecord], step int, prefix string)
 	return r.PosteriorOf(draws, bayes.Provenance{Status: string(at.Status), Approximation: approximation})
 }
 
-// newValidation is the program that scores the particles on the validation part, by NLPD = -mean_n log sum_j w_j p(y_n |
-// phi_j; psi), and keeps the state if that is the lowest so far. The record is the NLPD.
+// newValidation is the program that scores the particles on the validation part, by NLPD = -mean_n log sum_j w_j p(y_n
+// | phi_j; psi), and keeps the state if that is the lowest so far. The record is the NLPD.
 func newValidation(c *Core, rows int) (*compute.Program, error) {
 	likelihood := density.Likelihood{Model: c.Bound, Plan: planOf(c.Bound, c.Training, c.Settings, rows, true)}
 	best := run.BestEntries(c.kept()...)

@@ -30,8 +30,8 @@
 //     shows it by Correlation, Acceptance and First. More moves help, more powers of the likelihood do not.
 //   - particles come too late to a region of little prior probability: moves then raise the log evidence, see Drift in
 //     Details.Trace. Longer trajectories help.
-//   - a narrow mode is lost while the power is low, with fewer than some twenty particles in it. Nothing reports it: run
-//     again with more particles.
+//   - a narrow mode is lost while the power is low, with fewer than some twenty particles in it. Nothing reports it:
+//     run again with more particles.
 //   - the prior is not normalised, or Problem.Initial draws from another. An improper prior has no evidence.
 //
 // RESULTS.md has measured values.

@@ -154,9 +154,9 @@ const (
 	littleGain        = 1e-4 // gain of the mean log-density in a round below which a fit ends
 )
 
-// fitMixture fits n components to particles, the rows of x, [J, D], with weights, [J], that sum to 1. It starts from centres
-// chosen by k-means++. Components left with too few particles for a covariance are dropped, so there may be fewer than
-// n, or none. The only error is the context's, if it is cancelled.
+// fitMixture fits n components to particles, the rows of x, [J, D], with weights, [J], that sum to 1. It starts from
+// centres chosen by k-means++. Components left with too few particles for a covariance are dropped, so there may be
+// fewer than n, or none. The only error is the context's, if it is cancelled.
 func fitMixture(
 	ctx context.Context, x *mat.Dense, weights []float64, n int, rng *rand.Rand,
 ) (m mixture, err error) {

@@ -57,8 +57,8 @@ const smiQuery = "--query-gpu=uuid,name,driver_version,memory.total,memory.free"
 // patience is the longest wait for nvidia-smi. On a machine with many GPUs it takes seconds.
 var patience = 10 * time.Second
 
-// gpus returns the machine's GPUs in the order of their PCI buses, which the engine has CUDA number them by, without the
-// ones that CUDA_VISIBLE_DEVICES hides. It asks nvidia-smi: where there is none, there are no GPUs. The error is
+// gpus returns the machine's GPUs in the order of their PCI buses, which the engine has CUDA number them by, without
+// the ones that CUDA_VISIBLE_DEVICES hides. It asks nvidia-smi: where there is none, there are no GPUs. The error is
 // errSilent where it hangs, as CUDA would, and errStale after an update of the driver.
 func (m Machine) gpus() ([]GPU, error) {
 	smi := m.SMI
@@ -150,8 +150,8 @@ func IsCUDA(plugin string) bool {
 }
 
 // Check says whether a plugin for CUDA can work on the GPUs of these numbers, all if there are none, and returns these
-// GPUs. The error names the cure. The version of CUDA, of which the driver must be, is known of a plugin that lies as in
-// JAX's wheels.
+// GPUs. The error names the cure. The version of CUDA, of which the driver must be, is known of a plugin that lies as
+// in JAX's wheels.
 func (m Machine) Check(plugin string, numbers []int) ([]GPU, error) {
 	gpus, err := m.gpus()
 	if err != nil {
