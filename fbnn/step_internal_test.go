@@ -18,14 +18,21 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// gaussianJob is a run whose true posterior is N(0, diag(1/precision)), and an evaluator of any other such.
-func gaussianJob(t *testing.T, precision []float64) (*ces, func(precision []float64) density.Problem) {
+// gaussianJob is a run whose true posterior is N(at, diag(1/precision)), about 0 without at, and an evaluator of any other
+// such.
+func gaussianJob(t *testing.T, precision []float64, at ...float64) (*ces, func(precision []float64) density.Problem) {
 	t.Helper()
 	problem := func(precision []float64) density.Problem {
 		return density.Problem{
 			Dim: len(precision), Target: func(compute.Nodes, []*Node) density.Target {
 				return density.Func(func(theta *Node) *Node {
-					p := BroadcastToShape(ConvertDType(Const(theta.Graph(), [][]float64{precision}), theta.DType()), theta.Shape())
+					row := func(values []float64) *Node {
+						return BroadcastToShape(ConvertDType(Const(theta.Graph(), [][]float64{values}), theta.DType()), theta.Shape())
+					}
+					p := row(precision)
+					if at != nil {
+						theta = Sub(theta, row(at))
+					}
 					return MulScalar(ReduceSum(Mul(p, Square(theta)), 1), -.5)
 				})
 			},
@@ -129,36 +136,39 @@ func TestChosenStep(t *testing.T) {
 
 // At the Beta that is chosen for a pCN, on a Gaussian posterior that is narrower than the prior, plain loops give an
 // acceptance of .3: proposals sqrt(1 - Beta^2) theta + Beta xi, with xi from the prior N(0, s^2), and the ratio of the
-// likelihoods. The choice is by 50 proposals, whose mean has a standard error of at most .06: a false alarm is rarer
-// than one in 50 changes of the random numbers.
+// likelihoods. A posterior far from the prior's mean shows the root: by 1 - Beta in its place proposals would be drawn
+// towards that mean. The choice is by 50 proposals, whose mean has a standard error of at most .06: a false alarm is
+// rarer than one in 50 changes of the random numbers.
 func TestAcceptedBeta(t *testing.T) {
 	precision := []float64{300, 80}
-	r, _ := gaussianJob(t, precision)
 	k := mcmc.PreconditionedCrankNicolson{StdDev: []float64{2, 1.5}}
-	begin := mat.NewDense(2, 2, []float64{.03, -.04, -.02, .09})
-	beta, err := r.acceptedBeta(t.Context(), r.truth, begin, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	likelihood := func(x []float64) float64 {
-		sum := logNormal(x, precision)
-		for i, v := range x {
-			z := v / k.StdDev[i]
-			sum += z * z / 2
+	for _, at := range [][]float64{{0, 0}, {5, -8}} {
+		r, _ := gaussianJob(t, precision, at...)
+		begin := mat.NewDense(2, 2, []float64{at[0] + .03, at[1] - .04, at[0] - .02, at[1] + .09})
+		beta, err := r.acceptedBeta(t.Context(), r.truth, begin, k)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return sum
-	}
-	rng, got := rand.New(rand.NewPCG(8, 9)), 0.
-	const proposals = 20_000
-	for j := range proposals {
-		from, to := begin.RawRowView(j%2), make([]float64, 2)
-		for i, s := range k.StdDev {
-			to[i] = math.Sqrt(1-beta*beta)*from[i] + beta*s*rng.NormFloat64()
+		likelihood := func(x []float64) float64 {
+			sum := logNormal([]float64{x[0] - at[0], x[1] - at[1]}, precision)
+			for i, v := range x {
+				z := v / k.StdDev[i]
+				sum += z * z / 2
+			}
+			return sum
 		}
-		got += min(1, math.Exp(likelihood(to)-likelihood(from))) / proposals
-	}
-	if math.Abs(got-wanted) > .15 {
-		t.Errorf("beta %v is accepted with %v, want %v", beta, got, wanted)
+		rng, got := rand.New(rand.NewPCG(8, 9)), 0.
+		const proposals = 20_000
+		for j := range proposals {
+			from, to := begin.RawRowView(j%2), make([]float64, 2)
+			for i, s := range k.StdDev {
+				to[i] = math.Sqrt(1-beta*beta)*from[i] + beta*s*rng.NormFloat64()
+			}
+			got += min(1, math.Exp(likelihood(to)-likelihood(from))) / proposals
+		}
+		if math.Abs(got-wanted) > .15 {
+			t.Errorf("about %v beta %v is accepted with %v, want %v", at, beta, got, wanted)
+		}
 	}
 }
 
