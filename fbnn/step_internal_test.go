@@ -18,8 +18,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// gaussianJob is a run whose true posterior is N(at, diag(1/precision)), about 0 without at, and an evaluator of any other
-// such.
+// gaussianJob is a run whose true posterior is N(at, diag(1/precision)), about 0 without at, and an evaluator of any
+// other such.
 func gaussianJob(t *testing.T, precision []float64, at ...float64) (*ces, func(precision []float64) density.Problem) {
 	t.Helper()
 	problem := func(precision []float64) density.Problem {
