@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -57,51 +59,88 @@ const (
 	mostHeld      = .98
 	heldByChance  = .01
 	judgedRows    = 1000    // at most so many rows are predicted
+	fewRows       = 200     // where they are judged for amounts alone
+	mostBelow     = .02     // of the intervals of amounts may begin below 0
 	judgedNumbers = 4 << 20 // and at most this many outputs of all particles: 32 MB
 )
 
+// A linear model is better if it is so by betterBy nats a row and by betterErrors standard errors of the paired
+// differences, on fewestJudged rows at least.
+const (
+	betterBy     = .05
+	betterErrors = 2.33
+	fewestJudged = 20
+)
+
 // doubts are those by the validation part, or the first thousand of its rows: of a regression whose 90 % intervals hold
-// clearly too few or too many of its targets.
+// clearly too few or too many of its targets, and of a posterior that predicts them clearly worse than a linear model.
+// Amounts whose intervals reach below 0 are doubted by training rows too.
 func (j *Job) doubts(ctx context.Context, p *bayes.Posterior) (all Doubts) {
-	if j.Data == nil || p == nil || j.inner || j.takes.Validation {
+	if j.Data == nil || p == nil || j.inner {
 		return nil
 	}
-	rows := j.Parts.Validation
-	if rows == nil || rows.Task != dataset.Regression || bayes.IsCounted(p.Model().Likelihood) {
-		return nil // intervals of counts hold more than their level
+	rows, judges := j.Parts.Validation, []func(*Doubts, bayes.Prediction, *dataset.Dataset) error{held, j.belowLinear}
+	most := judgedRows
+	if j.takes.Validation || rows == nil {
+		rows, judges, most = cmp.Or(rows, j.Parts.Train), nil, fewRows
 	}
-	n := min(rows.Rows(), judgedRows, judgedNumbers/(p.Particles()*p.Bound().Width))
+	if j.amounts() {
+		judges = append(judges, belowZero)
+	}
+	if rows == nil || len(judges) == 0 {
+		return nil
+	}
+	if bayes.IsCounted(p.Model().Likelihood) { // whose intervals hold more than their level
+		return nil
+	}
+	n := min(rows.Rows(), most, judgedNumbers/(p.Particles()*p.Bound().Width))
 	if n < 1 {
 		return nil
 	}
-	share, err := coverage(context.WithoutCancel(ctx), p, rows, n)
-	all.If(err != nil, "not judged", "how well the posterior predicts rows of the data is not known: %v", err)
+	prediction, rows, err := predicted(context.WithoutCancel(ctx), p, rows, n)
+	all.If(err != nil, "not judged", "how the posterior predicts rows of the data is not known: %v", err)
 	if err != nil {
 		return all
 	}
-	return append(all, CoverageDoubts(share, n, "take another method (auto.Method chooses by such rows) or another "+
-		"likelihood")...)
+	for _, judge := range judges {
+		err := judge(&all, prediction, rows)
+		all.If(err != nil, "not judged", "how well the posterior predicts rows of the data is not known: %v", err)
+	}
+	return all
 }
 
-// coverage is the share of the first n rows' targets that the 90 % intervals hold.
-func coverage(ctx context.Context, p *bayes.Posterior, rows *dataset.Dataset, n int) (float64, error) {
+// predicted are the predictions of the first n rows, and these.
+func predicted(
+	ctx context.Context, p *bayes.Posterior, rows *dataset.Dataset, n int,
+) (bayes.Prediction, *dataset.Dataset, error) {
 	first := make([]int, n)
 	for i := range first {
 		first[i] = i
 	}
 	rows, err := rows.Subset(first)
 	if err != nil {
-		return 0, err
+		return bayes.Prediction{}, nil, err
 	}
 	prediction, err := p.Predict(ctx, rows.X)
 	if err != nil {
-		return 0, err
+		return bayes.Prediction{}, nil, err
 	}
-	if prediction, err = prediction.OfRows(rows); err != nil {
-		return 0, err
+	prediction, err = prediction.OfRows(rows)
+	return prediction, rows, err
+}
+
+// held doubts intervals that hold too few or too many targets.
+func held(all *Doubts, prediction bayes.Prediction, rows *dataset.Dataset) error {
+	if rows.Task != dataset.Regression {
+		return nil
 	}
 	score, err := metric.Coverage(prediction, rows.Y, judgedLevel)
-	return score.Value, err
+	if err != nil {
+		return err
+	}
+	*all = append(*all, CoverageDoubts(score.Value, rows.Rows(), "take another method (auto.Method chooses by such "+
+		"rows) or another likelihood")...)
+	return nil
 }
 
 // CoverageDoubts are those about 90 % intervals that hold a share of the targets of so many rows that is clearly too
@@ -186,4 +225,52 @@ func lowest(scores []float64) (at int, least float64) {
 		}
 	}
 	return at, least
+}
+
+// amounts says whether the targets are numbers above 0, as lifetimes and amounts are.
+func (j *Job) amounts() bool {
+	train := j.Parts.Train
+	return train != nil && train.Task == dataset.Regression && len(train.Y) > 0 && slices.Min(train.Y) > 0
+}
+
+// belowZero doubts intervals of amounts that reach below 0.
+func belowZero(all *Doubts, prediction bayes.Prediction, _ *dataset.Dataset) error {
+	lower, _, err := prediction.Interval(judgedLevel)
+	if err != nil {
+		return err
+	}
+	below := 0
+	for _, end := range lower {
+		if end < 0 {
+			below++
+		}
+	}
+	all.If(float64(below) > mostBelow*float64(len(lower)), "below 0", "%d of %d intervals of 90 %% begin below 0, though "+
+		"every target in training is above 0: if it cannot be negative, as a lifetime or an amount, read such an end as 0, "+
+		"or give the logarithm of the target in its place", below, len(lower))
+	return nil
+}
+
+// belowLinear doubts a posterior that a linear model's predictions beat. Weighted rows are not what it predicts best,
+// and the density of a censored target is another.
+func (j *Job) belowLinear(all *Doubts, prediction bayes.Prediction, rows *dataset.Dataset) error {
+	if rows.Weights != nil || rows.Censored != nil || j.Parts.Train == nil || rows.Rows() < fewestJudged {
+		return nil
+	}
+	model := newLinear(j.Parts.Train)
+	if model == nil {
+		return nil
+	}
+	densities, err := prediction.LogDensity(rows.Y)
+	if err != nil {
+		return err
+	}
+	better := model.logDensity(rows)
+	floats.Sub(better, densities)
+	mean, stdDev := stat.MeanStdDev(better, nil)
+	stdErr := stdDev / math.Sqrt(float64(len(better)))
+	all.If(mean > betterBy && mean > betterErrors*stdErr, "below linear", "a linear model predicts the validation rows "+
+		"better, by %.2g +- %.1g nats a row: the network has not learnt what it could; take another method (auto.Method "+
+		"chooses by such rows) or train longer, or take the linear model (nn.MLP{})", mean, stdErr)
+	return nil
 }

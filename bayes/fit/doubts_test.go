@@ -126,3 +126,62 @@ func TestEnding(t *testing.T) {
 		t.Errorf("%d of 2000 trainings whose scores only scatter are called too short", alarms)
 	}
 }
+
+// Intervals of amounts that reach below 0 are said, by whatever rows there are; of targets far above 0, or some below,
+// nothing is.
+func TestIntervalsBelowZeroAreSaid(t *testing.T) {
+	for _, c := range []struct {
+		least float64 // of the targets, which are spread over 2 from there
+		says  bool
+	}{{.05, true}, {9, false}, {-1, false}} {
+		rng := rand.New(rand.NewPCG(1, 3))
+		data := &dataset.Dataset{Name: "lives", Features: []string{"x"}, Target: "y", X: mat.NewDense(100, 1, nil),
+			Y: make([]float64, 100)}
+		for i := range data.Y {
+			data.X.(*mat.Dense).Set(i, 0, rng.Float64())
+			data.Y[i] = c.least + 2*rng.Float64()*rng.Float64()
+		}
+		parts := computetest.Must(data.Split(dataset.Fractions{Train: .7, Validation: .3}, 1))
+		model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1, Learn: true}}
+		for _, parts := range []dataset.Parts{parts, {Train: data}} {
+			method := baseline.MAP{Training: train.Training{Epochs: 100, BatchSize: 70}}
+			result := computetest.Must(fit.Fit(t.Context(), model, method, parts, run.Settings{Engine: computetest.Go(t)}))
+			if got := strings.Contains(strings.Join(result.Warnings, "; "), "begin below 0"); got != c.says {
+				t.Errorf("targets from %v: %q", c.least, result.Warnings)
+			}
+		}
+	}
+}
+
+// A posterior that predicts the validation part worse than a linear model is doubted, of numbers and of classes; one
+// that predicts as well is not.
+func TestLinearModelIsNoWorse(t *testing.T) {
+	for _, task := range []dataset.Task{dataset.Regression, dataset.BinaryClassification} {
+		rng := rand.New(rand.NewPCG(1, 2))
+		data := &dataset.Dataset{Name: "plane", Features: []string{"a", "b"}, Target: "y", Task: task,
+			X: mat.NewDense(400, 2, nil), Y: make([]float64, 400)}
+		model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1, Learn: true}}
+		if task != dataset.Regression {
+			data.Classes, model.Likelihood = []string{"no", "yes"}, bayes.Bernoulli{}
+		}
+		for i := range data.Y {
+			a, b := rng.NormFloat64(), rng.NormFloat64()
+			data.X.(*mat.Dense).SetRow(i, []float64{a, b})
+			data.Y[i] = a - 2*b + .5*rng.NormFloat64()
+			if task != dataset.Regression {
+				data.Y[i] = float64(min(1, max(0, int(data.Y[i]+1))))
+			}
+		}
+		parts := computetest.Must(data.Split(dataset.Fractions{Train: .75, Validation: .25}, 1))
+		for _, c := range []struct {
+			epochs int
+			want   bool
+		}{{1, true}, {300, false}} {
+			method := baseline.MAP{Training: train.Training{Epochs: c.epochs, BatchSize: 50}}
+			result := computetest.Must(fit.Fit(t.Context(), model, method, parts, run.Settings{Engine: computetest.Go(t)}))
+			if got := strings.Contains(strings.Join(result.Warnings, "; "), "a linear model predicts"); got != c.want {
+				t.Errorf("%v after %d epochs: doubted %v, want %v: %q", task, c.epochs, got, c.want, result.Warnings)
+			}
+		}
+	}
+}
