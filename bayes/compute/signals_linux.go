@@ -34,7 +34,7 @@ var signalsBlocked sync.Mutex
 // withoutSignals calls a function that starts threads of C. These take no signals except for their own faults: a thread
 // inherits the mask of the thread that starts it. XLA's threads must have none. Signals that Go handled on one of them
 // while it ran a kernel compiled for AVX-512 (SIGPROF of a CPU profile; SIGINT of Ctrl-C is another) corrupted the
-// heap: 500 a second ended BenchmarkEmulated of package fbnn within a second, and none of 16 000 did with
+// heap: 500 a second ended a benchmark of package fbnn within a second, and none of 16 000 did with
 // XLA_FLAGS="--xla_cpu_max_isa=AVX2 --xla_cpu_prefer_vector_width=256". A signal to the process goes to a thread that
 // takes it, one of Go's. So a CPU profile (go test -cpuprofile) does not see XLA's threads: perf does.
 func withoutSignals(f func()) {

@@ -24,7 +24,7 @@ type Blocks struct {
 	target func(data compute.Nodes) Target
 }
 
-// placesAtOnce is the number of places for whose activations memory is planned: see BenchmarkHessian.
+// placesAtOnce is the number of places for whose activations memory is planned.
 const placesAtOnce = 128
 
 // NewBlocks divides N rows into blocks of the given size. read returns the tensors of count rows from the given one on:
