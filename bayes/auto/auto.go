@@ -16,6 +16,7 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/compute/tensorfile"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
@@ -117,6 +118,18 @@ type fold struct {
 
 // Run implements fit.Method.
 func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	j, err := j.Named()
+	if err != nil {
+		return nil, err
+	}
+	if j.Replace { // what the files have counts, unless they are of another run
+		kept := *j
+		kept.Replace = false
+		result, err := m.Run(ctx, &kept)
+		if !errors.Is(err, run.ErrOtherRun) && !errors.Is(err, tensorfile.ErrDamaged) {
+			return result, err
+		}
+	}
 	parts, err := m.split(j)
 	if err != nil {
 		return nil, err
@@ -138,10 +151,10 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 			err = nil
 		}
 	}
+	result, failed := c.result(ctx, together, err)
 	if err == nil && ctx.Err() == nil {
 		err = c.mark()
 	}
-	result, failed := c.result(ctx, together, err)
 	return result, errors.Join(err, failed)
 }
 
@@ -153,15 +166,26 @@ type course struct {
 	details *Details
 	doubts  fit.Doubts
 	ended   bool // in an earlier session: it is read, and nothing is added
+	took    times
 }
 
-// mark leaves an empty file beside the checkpoints of a fit that has come to its end. What of the budget was left for a
-// stage is not known to the millisecond when they are read again, and chains would go on from where it ended them.
+// times are those that Details tells of: in training and in sampling, firstDraw and left.
+type times [4]time.Duration
+
+// mark leaves a file beside the checkpoints of a fit that has come to its end, with its times. What of the budget was
+// left for a stage is not known to the millisecond when they are read again, and chains would go on from where it ended
+// them.
 func (c *course) mark() error {
-	if file := c.job.Within(endedStage).Checkpoint; file != "" {
-		return os.WriteFile(file, nil, 0o644)
+	file := c.job.Within(endedStage).Checkpoint
+	if file == "" || c.ended {
+		return nil
 	}
-	return nil
+	d := c.details
+	text, err := json.Marshal(times{d.training, d.sampling, d.firstDraw, d.left})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
 }
 
 // marked says whether there is that file, which it removes where another run may have left it.
@@ -170,7 +194,8 @@ func (c *course) marked() bool {
 	if at.Replace {
 		_ = os.Remove(at.Checkpoint) // most often there is none
 	}
-	_, err := os.Stat(at.Checkpoint)
+	text, err := os.ReadFile(at.Checkpoint)
+	_ = json.Unmarshal(text, &c.took) // an older version left it empty
 	return at.Checkpoint != "" && err == nil
 }
 
@@ -248,7 +273,8 @@ func (c *course) observe(ctx context.Context, folds int) error {
 // ofFiles says whether an error is of a checkpoint or the disk, and not of an algorithm on these data.
 func ofFiles(err error) bool {
 	var path *fs.PathError
-	return errors.Is(err, run.ErrOtherRun) || errors.Is(err, run.ErrInUse) || errors.As(err, &path)
+	return errors.Is(err, run.ErrOtherRun) || errors.Is(err, run.ErrInUse) || errors.Is(err, tensorfile.ErrDamaged) ||
+		errors.As(err, &path)
 }
 
 // within is the context of a stage with these settings that may take so long over all sessions. One that has had nearly
@@ -778,6 +804,9 @@ func (c *course) result(ctx context.Context, together *particles, ended error) (
 		status = run.Cancelled
 	default:
 		details.left = max(0, c.seconds()-c.elapsed(j))
+	}
+	if c.ended && c.took != (times{}) {
+		details.training, details.sampling, details.firstDraw, details.left = c.took[0], c.took[1], c.took[2], c.took[3]
 	}
 	whole := *j
 	var err error

@@ -147,29 +147,42 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A fit whose chains the budget ended is, read again from its checkpoints, what it was.
+// A fit whose chains the budget ended is, read again from its checkpoints, what it was, and says what it said; also by
+// settings that begin anew over another fit's, as these do first.
 func TestReadAgain(t *testing.T) {
 	parts := dataset.Parts{Train: noisy(60, 1)}
-	s := run.Settings{Seed: 1, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "auto")}
-	method := Method{Seconds: 2, plan: quick}
-	method.plan.draws = 20_000
-	var first *bayes.Posterior
-	for range 2 {
-		result, err := fit.Fit(t.Context(), small(t, parts.Train), method, parts, s)
-		if err != nil || len(result.Warnings) > 0 {
-			t.Fatalf("%+v, %v", result, err)
-		}
-		if first == nil {
-			first = result.Posterior
-			continue
-		}
-		a, err := first.Draws()
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := result.Posterior.Draws()
-		if err != nil || !a.Phi.Equal(b.Phi) || !slices.Equal(a.LogWeights, b.LogWeights) {
-			t.Errorf("%d particles, read again %d: %v", first.Particles(), result.Posterior.Particles(), err)
+	folder := t.TempDir()
+	for _, s := range []run.Settings{
+		{Seed: 1, Checkpoint: filepath.Join(folder, "auto")},
+		{Seed: 2, Checkpoint: filepath.Join(folder, "auto"), Replace: true},
+		{Seed: 2, Checkpoint: filepath.Join(folder, "auto-*"), Replace: true},
+	} {
+		s.Engine = computetest.Go(t)
+		method := Method{Seconds: 2, plan: quick}
+		method.plan.draws = 20_000
+		var first *fit.Result
+		for range 2 {
+			result, err := fit.Fit(t.Context(), small(t, parts.Train), method, parts, s)
+			if err != nil || len(result.Warnings) > 0 {
+				t.Fatalf("%+v, %v", result, err)
+			}
+			if first == nil {
+				first = result
+				continue
+			}
+			a, err := first.Posterior.Draws()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := result.Posterior.Draws()
+			if err != nil || !a.Phi.Equal(b.Phi) || !slices.Equal(a.LogWeights, b.LogWeights) {
+				t.Errorf("%s, %v: %d particles, read again %d: %v", s.Checkpoint, s.Replace, first.Posterior.Particles(),
+					result.Posterior.Particles(), err)
+			}
+			said, says := fit.Details[*Details](first).String(), fit.Details[*Details](result).String()
+			if says != said {
+				t.Errorf("it said %s, and says, read again, %s", said, says)
+			}
 		}
 	}
 }

@@ -219,6 +219,18 @@ func (j *Job) Part(name string) *Job {
 	return &part
 }
 
+// Named is the job with a hash of what it is in place of a * in its checkpoint's name, for a method that looks at the
+// files of its stages itself.
+func (j *Job) Named() (*Job, error) {
+	if j.Checkpoint == "" {
+		return j, nil
+	}
+	parts, err := j.mustAgree()
+	named := *j
+	named.Checkpoint = run.Named(j.Checkpoint, parts)
+	return &named, err
+}
+
 // RunFirst prepares and runs another method on the job's model and data, as what this one begins with, such as the
 // training before chains. Its checkpoint is that of the other method run by itself, under the job's name: methods that
 // begin alike share it.

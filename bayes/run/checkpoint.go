@@ -92,16 +92,21 @@ func (r *Run) name() error {
 	if err != nil {
 		return fmt.Errorf("%s: checkpoint: %w", r.Owner, err)
 	}
-	before, after, star := strings.Cut(filepath.Base(r.Checkpoint), "*")
+	r.Checkpoint = Named(r.Checkpoint, identity)
+	return nil
+}
+
+// Named is a checkpoint's name with a hash of what the run is in place of a *.
+func Named(checkpoint string, identity []Part) string {
+	before, after, star := strings.Cut(filepath.Base(checkpoint), "*")
 	if !star {
-		return nil
+		return checkpoint
 	}
 	sum := sha256.New()
 	for _, part := range identity {
 		fmt.Fprintf(sum, "%q %q\n", part.Name, part.Value)
 	}
-	r.Checkpoint = filepath.Join(filepath.Dir(r.Checkpoint), before+hex.EncodeToString(sum.Sum(nil))[:12]+after)
-	return nil
+	return filepath.Join(filepath.Dir(checkpoint), before+hex.EncodeToString(sum.Sum(nil))[:12]+after)
 }
 
 // resume restores the machine from the checkpoint, if there is one.

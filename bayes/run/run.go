@@ -187,6 +187,10 @@ func (r *Run) open(ctx context.Context) (finished bool, err error) {
 		return false, inUse
 	}
 	r.opened = true
+	if r.adopted && !r.prepared && ctx.Err() != nil { // no step will be made, and so nothing is compiled
+		r.status = Cancelled
+		return true, nil
+	}
 	if r.prepared {
 		return false, nil
 	}

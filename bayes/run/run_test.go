@@ -279,6 +279,28 @@ func TestFinished(t *testing.T) {
 	}
 }
 
+// A run whose context has ended before it goes on is only read: nothing is compiled, and no time counted.
+func TestReadCancelled(t *testing.T) {
+	o := options(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	first := New(&adder{steps: 5, before: func(_ context.Context, step int) error {
+		if step == 3 {
+			cancel()
+		}
+		return nil
+	}}, o)
+	computetest.NoError(t, first.Loop(ctx))
+	a := &adder{steps: 5}
+	r := New(a, o)
+	if err := r.Loop(ctx); err != nil || r.Status() != Cancelled || a.step != 3 || a.begun != 0 ||
+		r.Elapsed() > first.Elapsed() {
+		t.Errorf("%v, %q, step %d, begun %d times, %v of %v", err, r.Status(), a.step, a.begun, r.Elapsed(), first.Elapsed())
+	}
+	if err := r.Loop(t.Context()); err != nil || a.sum != sumTo(5) || a.begun != 1 {
+		t.Errorf("%v, sum %v, begun %d times", err, a.sum, a.begun)
+	}
+}
+
 // unwritable makes a path one that nothing can be written to.
 func unwritable(t *testing.T, path string) {
 	computetest.NoError(t, os.Remove(path))
