@@ -58,8 +58,8 @@ func boston(last int, stochastic bayes.Partition) bayes.Model {
 }
 
 // BenchmarkStep is one step of OHSMC on a net whose third layer is stochastic, with batches of 50 of 300 rows:
-// resampling, random walk, weights, gradient and Adam, in float32. The time is that of a call and of reading its
-// record.
+// resampling, random walk, weights, gradient and Adam, in float32. Of 100 particles a call makes 64 steps, of 1000 it
+// makes 25, of more one.
 func BenchmarkStep(b *testing.B) { computetest.Bench(b, benchmarkStep) }
 
 func benchmarkStep(b *testing.B, _ *compute.Engine) {

@@ -129,29 +129,29 @@ const (
 )
 
 // Advance implements particles.Stepper: one iteration of Algorithm 1 or 2.
-func (s *ibis) Advance(ctx context.Context, r *particles.Session) (particles.StepRecord, error) {
+func (s *ibis) Advance(ctx context.Context, r *particles.Session) (_ []particles.StepRecord, err error) {
 	batch, number := r.Batch(), uint32(r.Step+1)
 	key := keyOf(r, number)
 	if err := s.begins(r, batch, key); err != nil {
-		return particles.StepRecord{}, err
+		return nil, err
 	}
 	record := particles.StepRecord{UniqueAncestors: math.Inf(1), StepSize: math.NaN(), MeanGradient: math.NaN()}
 	var genealogy smc.Genealogy
 	calls := uint32(1)
 	for n := 1; n <= batch.Count; n++ {
 		if ctx.Err() != nil {
-			return particles.StepRecord{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 		// Move by a kernel that leaves p(phi | y_1:n-1; psi) invariant.
 		acceptance, err := s.moves(r, n-1, key, &calls)
 		if err != nil {
-			return particles.StepRecord{}, err
+			return nil, err
 		}
 		record.Acceptance += acceptance / float64(batch.Count)
 		// Weigh by datum n, w_n <- w_n-1 p(y_n | phi_n; psi), and resample for the next.
 		w, err := s.stages.Weigh(r.State, float64(n-1), n < batch.Count, key.At(uint32(n)))
 		if err != nil {
-			return particles.StepRecord{}, err
+			return nil, err
 		}
 		genealogy.Add(w)
 		record.LogEvidence += w.Increment
@@ -160,7 +160,7 @@ func (s *ibis) Advance(ctx context.Context, r *particles.Session) (particles.Ste
 		record.NonFinite = max(record.NonFinite, w.NonFinite)
 		if math.IsInf(w.Increment, -1) || math.IsNaN(w.Increment) {
 			record.LogEvidence = math.Inf(-1) // which the run makes an error
-			return record, nil
+			return []particles.StepRecord{record}, nil
 		}
 	}
 	record.Resamplings = genealogy.Before
@@ -169,10 +169,10 @@ func (s *ibis) Advance(ctx context.Context, r *particles.Session) (particles.Ste
 	// psi by Adam along (N/M) sum_j w_j grad log p(y_S | phi_j; psi).
 	outcome, err := s.learns.Run(r.State, []float64{float64(r.Step + 1), r.Rate(), float64(batch.Count)})
 	if err != nil {
-		return particles.StepRecord{}, err
+		return nil, err
 	}
 	record.GradientRejected = outcome[0] != 0
-	return record, nil
+	return []particles.StepRecord{record}, nil
 }
 
 // keyOf is the key of the random numbers of a pass.

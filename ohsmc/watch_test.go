@@ -61,14 +61,14 @@ func (w watched) Compile(c *particles.Core) (particles.Stepper, error) {
 
 type watchedStepper struct{ particles.Stepper }
 
-func (w watchedStepper) Advance(ctx context.Context, s *particles.Session) (particles.StepRecord, error) {
+func (w watchedStepper) Advance(ctx context.Context, s *particles.Session) ([]particles.StepRecord, error) {
 	l := ctx.Value(lookKey{}).(look)
 	l(s, nil)
-	record, err := w.Stepper.Advance(ctx, s)
-	if err == nil {
-		l(s, &record)
+	records, err := w.Stepper.Advance(ctx, s)
+	for i := range records {
+		l(s, &records[i])
 	}
-	return record, err
+	return records, err
 }
 
 // values are the numbers of an entry of a run's state.

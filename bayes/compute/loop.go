@@ -11,8 +11,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// CanLoop says whether Loop works in a graph: with XLA, outside of closures.
+// CanLoop says whether Loop works in a graph: with XLA, outside of closures. In a step of a Repeated it panics: such a
+// step is not repeated.
 func CanLoop(g *graph.Graph) bool {
+	if !g.CurrentFunc().IsMain() && g.State(repeatedKey{}) != nil {
+		panic(errNested)
+	}
 	return g.Backend().Name() == "xla" && g.CurrentFunc().IsMain() && len(shared(g)) == 5
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	backends "github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -185,6 +186,27 @@ func (p *Program) run(state *State, inputs []any) (record []float64, err error) 
 		return nil, fmt.Errorf("program %q: record: %w", p.name, explain(err)) // of the step, if it was only begun above
 	}
 	return record, nil
+}
+
+// compile compiles the step for a state and inputs, and leaves the state alone.
+func (p *Program) compile(state *State, inputs []any) error {
+	var all []shapes.Shape
+	for _, r := range p.reads {
+		t := state.tensors[r]
+		if t == nil {
+			return fmt.Errorf("program %q: the state has no %q", p.name, r)
+		}
+		all = append(all, t.Shape())
+	}
+	for _, input := range inputs {
+		shape, err := shapes.FromAnyValue(input)
+		if err != nil {
+			return err
+		}
+		all = append(all, shape)
+	}
+	_, err := p.exec.Compile(all...)
+	return err
 }
 
 // call runs the step. Devices that wait for each other must run programs in the same order, so that programs on several

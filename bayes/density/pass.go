@@ -146,9 +146,10 @@ func (l Likelihood) features(prefix nn.Params, batch Batch, dtype compute.DType,
 // there are no loops.
 func (l Likelihood) partsOfPrefix(batch Batch, dtype compute.DType) parts {
 	rows := batch.X.Shape().Dim(0)
-	if !compute.CanLoop(batch.X.Graph()) {
-		return parts{rows, 1}
-	}
 	bytes := int64(activationCopies*l.Model.PrefixWidth()*rows) * int64(dtype.Size())
-	return parts{rows, max(partsOf(bytes, rows), 1)}
+	count := max(partsOf(bytes, rows), 1)
+	if count > 1 && !compute.CanLoop(batch.X.Graph()) {
+		count = 1
+	}
+	return parts{rows, count}
 }

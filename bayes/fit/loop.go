@@ -32,7 +32,7 @@ type Loop[R any] struct {
 	// and a function that gives back what it has compiled; both beside an error too, as far as there is any. The entries
 	// of a checkpoint then replace those of the state.
 	Begin func(ctx context.Context) (state *compute.State, release func(), err error)
-	// Step makes a step of at.State(), and counts it, as at.Record does.
+	// Step makes a step of at.State(), or as many as at.Ahead(), and counts them, as at.Record does.
 	Step func(ctx context.Context, at *Trail[R]) error
 	// Done says whether the run has ended though Steps are left; nil: it has not.
 	Done func(at *Trail[R]) bool
@@ -62,7 +62,8 @@ type Keeper interface {
 // Validation is the validation of a Loop.
 type Validation struct {
 	// Score scores each of the members, lower is better, and keeps the entries of Best of those that are better than
-	// before (run.KeepBest), but for members whose value in open is 0.
+	// before (run.KeepBest), but for members whose value in open is 0. nil: Loop.Step validates each step, and calls
+	// Trail.Validate.
 	Score    func(state *compute.State, open []float64) ([]float64, error)
 	Members  int // that are scored, each for itself; default 1
 	Every    int // steps from one validation to the next; the last step is validated too
@@ -115,6 +116,31 @@ func (t *Trail[R]) Record(record R, err error) error {
 	t.Records = append(t.Records, record)
 	t.Step++
 	return nil
+}
+
+// Validate counts the validation of the last step that was recorded, where Loop.Step has made it.
+func (t *Trail[R]) Validate(scores ...float64) {
+	t.Validated = append(t.Validated, Validated{t.Step, scores})
+	t.Add(t.Step, scores)
+}
+
+// Ahead is the number of steps, at least 1, after which the run looks at the state, or may end.
+func (t *Trail[R]) Ahead() int {
+	ahead := math.MaxInt
+	due := func(every int) { ahead = min(ahead, every-t.Step%every) }
+	if t.of.Steps > 0 {
+		ahead = t.of.Steps - t.Step
+	}
+	if j := t.of.job; j.Observe != nil {
+		due(cmp.Or(j.ObserveEvery, t.of.ObserveEvery))
+	}
+	switch v := t.of.Validation; {
+	case v != nil && v.Score != nil:
+		due(v.Every)
+	case v != nil:
+		ahead = min(ahead, t.Least())
+	}
+	return max(ahead, 1)
 }
 
 // Run makes the steps, and gives the Result. After an error that is none of the algorithm's it comes with the error.
@@ -216,20 +242,14 @@ func (m *loop[R]) Step(ctx context.Context) error {
 	if err := m.Loop.Step(ctx, m.Trail); err != nil {
 		return err
 	}
-	if v := m.Validation; v != nil && (m.Trail.Step%v.Every == 0 || m.Trail.Step == m.Steps) {
+	if v := m.Validation; v != nil && v.Score != nil && (m.Trail.Step%v.Every == 0 || m.Trail.Step == m.Steps) {
 		scores, err := v.Score(m.state, m.Open())
 		if err != nil {
 			return fmt.Errorf("%s: validation after step %d: %w", m.job.Owner, m.Trail.Step, err)
 		}
-		m.rank(Validated{m.Trail.Step, scores})
+		m.Validate(scores...)
 	}
 	return m.observe()
-}
-
-// rank records a validation, and which members it finds better than before.
-func (m *loop[R]) rank(v Validated) {
-	m.Validated = append(m.Validated, v)
-	m.Add(v.Step, v.Scores)
 }
 
 // observe calls Settings.Observe when it is due: more than once if a checkpoint has counted several steps at once.
@@ -346,7 +366,7 @@ func (m *loop[R]) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) (
 	if err := json.Unmarshal(head, &at); err != nil {
 		return err
 	}
-	m.Trail.Step, m.adopted = at.Step, kept
+	m.adopted = kept
 	if at.Records > 0 {
 		if m.Records, err = run.ReadRecords[R](kept, traceName, at.Records); err != nil {
 			return err
@@ -358,9 +378,11 @@ func (m *loop[R]) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) (
 			return err
 		}
 		for _, v := range rows {
-			m.rank(Validated{int(v[0]), v[1:]})
+			m.Trail.Step = int(v[0])
+			m.Validate(v[1:]...)
 		}
 	}
+	m.Trail.Step = at.Step
 	delete(kept, traceName)
 	delete(kept, validatedName)
 	if m.Loop.Host != nil {

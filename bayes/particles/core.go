@@ -22,6 +22,9 @@ type Core struct {
 	run.Settings                   // with the defaults, Engine the open one; likewise
 	Bound        *bayes.BoundModel // the model with the data's widths: the prior, and the layout of phi and psi
 	Target       density.Posterior // the likelihood of a batch, evaluated in chunks of particles
+
+	validate  compute.Step // see validation; nil without a validation part
+	validates bool         // the Stepper does after each step
 }
 
 // State is the state of a run between steps, as nodes of a step's graph.
@@ -68,6 +71,9 @@ type Graphs struct {
 	// as Now.Inputs. There must be as many at each step.
 	Inputs func(step int) []float64
 }
+
+// recorded is the number of values of a record.
+const recorded = 11
 
 // record is the info of a step as a vector, in the order of recordOf: like is of the type of the particles.
 func (t StepInfo) record(like *Node) *Node {

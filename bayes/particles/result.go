@@ -161,17 +161,14 @@ func (r *training) posterior(at *fit.Trail[StepRecord], step int, prefix string)
 	return r.PosteriorOf(draws, bayes.Provenance{Status: string(at.Status), Approximation: approximation})
 }
 
-// newValidation is the program that scores the particles on the validation part, by NLPD = -mean_n log sum_j w_j p(y_n
-// | phi_j; psi), and keeps the state if that is the lowest so far. The record is the NLPD.
-func newValidation(c *Core, rows int) (*compute.Program, error) {
+// validation scores the particles on the validation part, by NLPD = -mean_n log sum_j w_j p(y_n | phi_j; psi), and
+// keeps the state if that is the lowest so far. The record is the NLPD.
+func (c *Core) validation(rows int) compute.Step {
 	likelihood := density.Likelihood{Model: c.Bound, Plan: planOf(c.Bound, c.Training, c.Settings, rows, true)}
-	best := run.BestEntries(c.kept()...)
-	reads := append(append(c.kept(), best...), "valid_x", "valid_y")
-	return compute.NewProgram(c.Engine, "particles validation", reads, best,
-		func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
-			batch := density.Batch{X: s["valid_x"], Y: s["valid_y"]}
-			density := likelihood.LogPredictive(s[phiName], s[psiName], s[weightsName], batch)
-			nlpd := Neg(ReduceAllMean(ConvertDType(density, dtypes.Float64)))
-			return run.KeepBest(s, nlpd, nil, c.kept()...), Reshape(nlpd, 1)
-		})
+	return func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
+		batch := density.Batch{X: s["valid_x"], Y: s["valid_y"]}
+		density := likelihood.LogPredictive(s[phiName], s[psiName], s[weightsName], batch)
+		nlpd := Neg(ReduceAllMean(ConvertDType(density, dtypes.Float64)))
+		return run.KeepBest(s, nlpd, nil, c.kept()...), Reshape(nlpd, 1)
+	}
 }

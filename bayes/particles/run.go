@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -87,15 +88,13 @@ const mostSteps = math.MaxInt32
 func (r *training) loop() *fit.Loop[StepRecord] {
 	l := &fit.Loop[StepRecord]{
 		Format: checkpointFormat, Steps: r.Epochs * r.batches.PerEpoch(), Begin: r.begin, Data: []string{"train_", "valid_"},
-		Step: func(ctx context.Context, at *fit.Trail[StepRecord]) error {
-			return at.Record(r.advance(ctx, at.State(), at.Step))
-		},
+		Step:     r.advance,
 		Progress: r.progress, ObserveEvery: r.batches.PerEpoch(), Result: r.result,
 	}
 	if r.Parts.Validation != nil {
-		l.Validation = &fit.Validation{
-			Score: func(state *compute.State, _ []float64) ([]float64, error) { return r.validation.Run(state) },
-			Every: r.ValidateEvery, Patience: r.Patience,
+		l.Validation = &fit.Validation{Every: r.ValidateEvery, Patience: r.Patience}
+		if r.ValidateEvery > 1 {
+			l.Validation.Score = func(state *compute.State, _ []float64) ([]float64, error) { return r.validation.Run(state) }
 		}
 	}
 	return l
@@ -125,7 +124,7 @@ type programs struct {
 // key names what the programs of a run depend on.
 func (r *training) key() string {
 	t := r.Training // without what is an input of the programs, or decides when they run
-	t.Epochs, t.ValidateEvery, t.Patience, t.Optimiser.Schedule = 0, 0, 0, train.Schedule{}
+	t.Epochs, t.ValidateEvery, t.Patience, t.Optimiser.Schedule = 0, min(t.ValidateEvery, 2), 0, train.Schedule{}
 	validated := 0
 	if part := r.Parts.Validation; part != nil {
 		validated = part.Rows()
@@ -154,6 +153,10 @@ func newPrograms(r *training) (*programs, error) {
 		Training: r.Training, Settings: r.Settings, Bound: r.Bound,
 		Target: density.MiniBatch(density.Likelihood{Model: r.Bound, Plan: plan}, r.Rows()),
 	}}
+	part := r.Parts.Validation
+	if part != nil {
+		p.core.validate = p.core.validation(part.Rows())
+	}
 	err := p.newInitial()
 	if err == nil {
 		p.stepper, err = r.algorithm.Compile(&p.core)
@@ -161,8 +164,10 @@ func newPrograms(r *training) (*programs, error) {
 	if err == nil && p.stepper == nil {
 		err = fmt.Errorf("particles: Compile of %T gives no Stepper", r.algorithm)
 	}
-	if part := r.Parts.Validation; err == nil && part != nil {
-		p.validation, err = newValidation(&p.core, part.Rows())
+	if err == nil && part != nil {
+		best := run.BestEntries(p.core.kept()...)
+		reads := append(append(p.core.kept(), best...), "valid_x", "valid_y")
+		p.validation, err = compute.NewProgram(r.Engine, "particles validation", reads, best, p.core.validate)
 	}
 	if err != nil {
 		p.Close()
@@ -271,18 +276,41 @@ func (r *training) draw(state *compute.State) error {
 
 // at is the session as a Stepper sees it.
 func (r *training) at(state *compute.State, made int) *Session {
-	return &Session{Training: r.Training, Settings: r.Settings, State: state, Batches: r.batches, Step: made}
+	return &Session{Training: r.Training, Settings: r.Settings, State: state, Batches: r.batches, Step: made, Ahead: 1}
 }
 
-// advance makes a step.
-func (r *training) advance(ctx context.Context, state *compute.State, made int) (StepRecord, error) {
-	record, err := r.stepper.Advance(ctx, r.at(state, made))
-	if err == nil && math.IsInf(record.LogEvidence, -1) {
-		err = fmt.Errorf("%w: %d of %d particles have a log-likelihood that is not finite; check the data for outliers, "+
-			"use a smaller learning rate or a smaller step of the kernel", bayes.ErrZeroWeights, record.NonFinite,
-			r.Particles)
+// advance makes the steps of a call, and their validations where each step has one.
+func (r *training) advance(ctx context.Context, trail *fit.Trail[StepRecord]) error {
+	session := r.at(trail.State(), trail.Step)
+	each := r.Parts.Validation != nil && r.ValidateEvery == 1
+	if !each || r.core.validates {
+		session.Ahead = trail.Ahead()
 	}
-	return record, err
+	records, err := r.stepper.Advance(ctx, session)
+	if err != nil {
+		return trail.Record(StepRecord{}, err)
+	}
+	for i, record := range records {
+		if math.IsInf(record.LogEvidence, -1) {
+			err = fmt.Errorf("%w: %d of %d particles have a log-likelihood that is not finite; check the data for outliers, "+
+				"use a smaller learning rate or a smaller step of the kernel", bayes.ErrZeroWeights, record.NonFinite,
+				r.Particles)
+		}
+		if err := trail.Record(record, err); err != nil {
+			return err
+		}
+		switch {
+		case each && r.core.validates:
+			trail.Validate(session.scores[i])
+		case each:
+			score, err := r.validation.Run(trail.State())
+			if err != nil {
+				return fmt.Errorf("%s: validation after step %d: %w", r.Owner, trail.Step, err)
+			}
+			trail.Validate(score...)
+		}
+	}
+	return nil
 }
 
 // NewStepper compiles an algorithm whose step is one graph.
@@ -308,17 +336,39 @@ func NewStepper(c *Core, g Graphs) (Stepper, error) {
 		}
 	}
 	carried := append(c.Entries(), s.own...)
-	s.step, err = compute.NewProgram(c.Engine, "particles step", append(slices.Clone(carried), data...), carried,
-		s.compiledStep)
+	step, values := s.compiledStep, recorded
+	if c.validate != nil && c.ValidateEvery == 1 {
+		c.validates = true
+		carried, data = append(carried, run.BestEntries(c.kept()...)...), append(data, "valid_x", "valid_y")
+		step, values = s.validatedStep, recorded+1
+	}
+	s.step, err = compute.NewRepeated(c.Engine, "particles step", append(slices.Clone(carried), data...), carried,
+		c.inCall(), values, step)
 	return s, err
 }
+
+// inCall is the most steps of a call: several short ones.
+func (c *Core) inCall() int {
+	if c.Devices > 1 || c.Target.Plan.Chunk < c.Particles {
+		return 1
+	}
+	return int(min(max(callBytes/max(c.Target.Plan.Bytes, 1), 1), mostInCall))
+}
+
+// The limits of a call, in which a run cannot be interrupted: the activations of its steps, some 30 ms on a CPU, and
+// their number.
+const (
+	callBytes  = 256 << 20
+	mostInCall = 64
+)
 
 // graphStepper is a Stepper whose step is one program.
 type graphStepper struct {
 	*Core
 	Graphs
-	own         []string
-	start, step *compute.Program // start is nil if there is no Start
+	own   []string
+	start *compute.Program // start is nil if there is no Start
+	step  *compute.Repeated
 }
 
 // Begin implements Stepper.
@@ -350,18 +400,31 @@ func (g *graphStepper) startStep(nodes compute.Nodes, inputs []*Node) (compute.N
 }
 
 // Advance implements Stepper.
-func (g *graphStepper) Advance(_ context.Context, s *Session) (StepRecord, error) {
-	batch := s.Batch()
-	scalars := []float64{float64(s.Step + 1), s.Rate(), float64(batch.Count)}
-	if g.Inputs != nil {
-		scalars = append(scalars, g.Inputs(s.Step)...)
+func (g *graphStepper) Advance(_ context.Context, s *Session) (records []StepRecord, err error) {
+	values, err := g.step.Run(s.State, s.Ahead, func(i int) []any {
+		at := s.Step + i
+		batch := s.Batches.At(at)
+		scalars := []float64{float64(at + 1), s.Optimiser.Schedule.At(at), float64(batch.Count)}
+		if g.Inputs != nil {
+			scalars = append(scalars, g.Inputs(at)...)
+		}
+		return []any{batch.Rows, scalars, random.KeyOf(s.Seed).At(uint32(at + 1)).Words()}
+	})
+	for _, v := range values {
+		records = append(records, recordOf(v))
+		s.scores = append(s.scores, v[recorded:]...)
 	}
-	key := random.KeyOf(s.Seed).At(uint32(s.Step + 1))
-	values, err := g.step.Run(s.State, batch.Rows, scalars, key.Words())
-	if err != nil {
-		return StepRecord{}, err
-	}
-	return recordOf(values), nil
+	return records, err
+}
+
+// validatedStep is compiledStep and a validation after it, whose score follows the record.
+func (g *graphStepper) validatedStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	next, record := g.compiledStep(nodes, inputs)
+	now := maps.Clone(nodes)
+	maps.Copy(now, next)
+	best, score := g.validate(now, nil)
+	maps.Copy(next, best)
+	return next, Concatenate([]*Node{record, score}, 0)
 }
 
 // compiledStep is Step over the named state. Inputs: the batch's rows; the step's number, the learning rate, how many

@@ -89,10 +89,11 @@ type Estimates struct {
 type Stepper interface {
 	// Begin adds the algorithm's own entries to the session's State before the first step.
 	Begin(s *Session) error
-	// Advance makes a step on the session's batch. If that takes long it must check the context and, when the context
-	// ends, return its error and leave the state as the last step has left it. If no particle has a weight any more the
-	// record's LogEvidence must be -Inf: the run then ends with bayes.ErrZeroWeights.
-	Advance(ctx context.Context, s *Session) (StepRecord, error)
+	// Advance makes at least one and at most s.Ahead steps, the first on the session's batch, and returns their records.
+	// If that takes long it must check the context and, when the context ends, return its error and leave the state as the
+	// last step has left it. If no particle has a weight any more the record's LogEvidence must be -Inf: the run then ends
+	// with bayes.ErrZeroWeights.
+	Advance(ctx context.Context, s *Session) ([]StepRecord, error)
 	// Sharded names the entries of the session's state besides phi that have a row for each particle. They are divided
 	// between devices as phi is, see compute.Sharding. Log-weights are not divided, since resampling needs all of them on
 	// every device.
@@ -113,6 +114,9 @@ type Session struct {
 	State   *compute.State
 	Batches *dataset.Batches
 	Step    int // steps made so far
+	Ahead   int // steps until the run looks at the state
+
+	scores []float64 // of the validation after each step that was made, if Core.validates
 }
 
 // Batch is the next step's batch.

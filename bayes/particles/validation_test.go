@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/particles"
@@ -93,5 +96,56 @@ func TestDefaultPatience(t *testing.T) {
 	_, d = fittest.Fit[*particles.Details](t, fittest.Line(1), ohsmc.OpenHorizon{Training: training}, p, settings)
 	if d.Steps != 60 || d.Best.Step != 0 || len(d.Validated) != 0 {
 		t.Errorf("without a validation part: %+v", d)
+	}
+}
+
+// Where nothing looks at the state between steps a call makes several: the bits, the records, the validations and the
+// end are those of a run that is observed after each step.
+func TestStepsOfACall(t *testing.T) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		for _, every := range []int{1, 3} {
+			training := particles.Training{
+				Particles: 50, BatchSize: 8, Epochs: 20, ValidateEvery: every, Patience: 4,
+				Optimiser: train.Adam{Schedule: train.Constant(.3)},
+			}
+			settings := run.Settings{Engine: engine, DType: dtype}
+			calls, seen := 0, 0
+			watched := run.Watched(t.Context(), func(run.Progress, run.Machine) { calls++ })
+			fast := computetest.Must(fit.Fit(watched, fittest.Small, ohsmc.OpenHorizon{Training: training},
+				fittest.Parts(t, 60), settings))
+			settings.ObserveEvery, settings.Observe = 1, func(int, *bayes.Posterior) error {
+				seen++
+				return nil
+			}
+			slow, d := trained(t, training, settings)
+			if fmt.Sprint(*fit.Details[*particles.Details](fast)) != fmt.Sprint(*d) || fast.Status != slow.Status ||
+				!slices.Equal(fittest.Numbers(t, fast.Posterior), fittest.Numbers(t, slow.Posterior)) {
+				t.Errorf("validated every %d: other records or bits than one by one", every)
+			}
+			if d.Steps != seen || d.Steps == 20*5 || engine.IsXLA() == (calls == seen) {
+				t.Errorf("%d steps, %d of them observed, in %d calls", d.Steps, seen, calls)
+			}
+		}
+	})
+}
+
+// Particles that are lost within a call are an error of that step: that of the batch with an outlier, whose square is
+// beyond float32.
+func TestLostWithinACall(t *testing.T) {
+	data := fittest.Data(60)
+	data.Y[7] += 1e3
+	var errs []string
+	for _, observed := range []bool{false, true} {
+		settings := run.Settings{}
+		if observed {
+			settings.ObserveEvery, settings.Observe = 1, func(int, *bayes.Posterior) error { return nil }
+		}
+		method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 20, BatchSize: 8}}
+		_, err := fit.Fit(t.Context(), fittest.Line(3e-19), method, dataset.Parts{Train: data}, settings)
+		computetest.WantError(t, "all are lost", err, bayes.ErrZeroWeights.Error())
+		errs = append(errs, fmt.Sprint(err))
+	}
+	if errs[0] != errs[1] || strings.Contains(errs[0], "step 1 of") {
+		t.Errorf("errors %q", errs)
 	}
 }

@@ -47,6 +47,14 @@ func (s Selection) Open() []float64 {
 	return open
 }
 
+// Least is the fewest validations after which a member's training may end.
+func (s Selection) Least() int {
+	if s.patience == 0 {
+		return math.MaxInt
+	}
+	return max(1, s.patience-slices.Max(s.since))
+}
+
 // Add records the members' scores after a step; lower scores are better.
 func (s Selection) Add(step int, scores []float64) {
 	open := s.Open()

@@ -73,9 +73,9 @@ func callers() string {
 	return text.String()
 }
 
-// Watched is a context whose runs call a function after each step. It is called by the goroutine of the run, which goes
-// on when it returns, and ends as cancelled if the function cancels the context. A function that the given context
-// already has is called before.
+// Watched is a context whose runs call a function after each step, or after several short ones that are made in one
+// call of the device. It is called by the goroutine of the run, which goes on when it returns, and ends as cancelled if
+// the function cancels the context. A function that the given context already has is called before.
 func Watched(ctx context.Context, step func(Progress, Machine)) context.Context {
 	if before, ok := ctx.Value(watchKey{}).(func(Progress, Machine)); ok {
 		own := step
