@@ -11,12 +11,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// CanLoop says whether Loop works in a graph: with XLA, outside of closures. In a step of a Repeated it panics: such a
-// step is not repeated.
+// CanLoop says whether Loop works in a graph: with XLA, outside of closures.
 func CanLoop(g *graph.Graph) bool {
-	if !g.CurrentFunc().IsMain() && g.State(repeatedKey{}) != nil {
-		panic(errNested)
-	}
 	return g.Backend().Name() == "xla" && g.CurrentFunc().IsMain() && len(shared(g)) == 5
 }
 

@@ -14,8 +14,7 @@ import (
 // itself, or the backend has none.
 func TestRepeated(t *testing.T) {
 	simple := func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-		row := Gather(s["rows"], ExpandAxes(inputs[0], -1))
-		next := Add(MulScalar(s["x"], .5), Mul(ReduceSum(row, 0), inputs[1]))
+		next := Add(MulScalar(s["x"], .5), Mul(ReduceSum(inputs[0], 0), inputs[1]))
 		return compute.Nodes{"x": next}, Reshape(ReduceAllSum(next), 1)
 	}
 	looped := func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
@@ -27,19 +26,21 @@ func TestRepeated(t *testing.T) {
 			func(_ *Node, outer, carried []*Node) []*Node { return []*Node{Add(carried[0], outer[0])} })[0]
 		return next, record
 	}
+	batches := compute.Batches{Reads: []string{"rows"}, Make: func(s compute.Nodes, inputs []*Node) []*Node {
+		return []*Node{Gather(s["rows"], ExpandAxes(inputs[0], -1)), inputs[1]}
+	}}
 	inputs := func(i int) []any { return []any{[]int32{int32(i % 3), int32(i % 2)}, []float64{float64(i), .25}} }
 	for _, engine := range computetest.Engines(t) {
 		for name, step := range map[string]compute.Step{"simple": simple, "looped": looped} {
 			states, records := map[int][]float64{}, map[int][]float64{}
 			for _, most := range []int{1, 4} {
-				program := computetest.Must(compute.NewRepeated(engine, name, []string{"x", "rows"}, []string{"x"}, most, 1,
-					step))
+				program := compute.NewRepeated(engine, name, []string{"x"}, []string{"x"}, batches, step)
 				state := compute.NewState(engine)
 				state.Set("x", compute.Floats(compute.Float64, []float64{1, 2}, 2))
 				state.Set("rows", compute.Floats(compute.Float64, []float64{1, 2, 3, 4, 5, 6}, 3, 2))
 				calls := 0
 				for made := 0; made < 10; calls++ {
-					got := computetest.Must(program.Run(state, 10-made, func(i int) []any { return inputs(made + i) }))
+					got := computetest.Must(program.Run(state, min(most, 10-made), func(i int) []any { return inputs(made + i) }))
 					for _, record := range got {
 						records[most] = append(records[most], record...)
 					}
@@ -67,10 +68,11 @@ func TestRepeated(t *testing.T) {
 // A step that is wrong says so itself, and leaves the state as it was.
 func TestRepeatedIsWrong(t *testing.T) {
 	engine := computetest.Engines(t)[0]
-	program := computetest.Must(compute.NewRepeated(engine, "wrong", []string{"x"}, []string{"x"}, 4, 1,
+	program := compute.NewRepeated(engine, "wrong", []string{"x"}, []string{"x"},
+		compute.Batches{Make: func(_ compute.Nodes, inputs []*Node) []*Node { return inputs }},
 		func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
 			return compute.Nodes{"x": Add(s["x"], Ones(s["x"].Graph(), s["y"].Shape()))}, s["x"]
-		}))
+		})
 	defer program.Close()
 	state := compute.NewState(engine)
 	defer state.Close()

@@ -69,3 +69,14 @@ func (b Batch) Some(from *graph.Node, rows int, dtype compute.DType) Batch {
 	out.Count = ConvertDType(MinScalar(AddScalar(Neg(from), float64(all)), float64(rows)), dtype)
 	return out
 }
+
+// TrainBatches gathers a batch, X and Y, from the entries "train_x" and "train_y" of a state by its rows, which are the
+// first input; the others stay.
+func TrainBatches() compute.Batches {
+	return compute.Batches{Reads: []string{"train_x", "train_y"}, Make: func(
+		s compute.Nodes, inputs []*graph.Node,
+	) []*graph.Node {
+		rows := graph.ExpandAxes(inputs[0], -1)
+		return append([]*graph.Node{graph.Gather(s["train_x"], rows), graph.Gather(s["train_y"], rows)}, inputs[1:]...)
+	}}
+}

@@ -21,11 +21,8 @@ import (
 // moves and their random numbers are the same as one by one; the host gets the records after the call. A warm-up may
 // change the step size after each transition, so there a call makes the moves of one transition (lockStep).
 
-// The limits of a burst. The work of a move is about the number of numbers that its graph computes; 270 million take a
-// CPU some 10 ms, in which a run cannot be interrupted, and an accelerator less.
+// The limits of a burst besides those of a call.
 const (
-	mostInBurst    = 64
-	burstWork      = 270_000_000
 	burstNumbers   = 1 << 20 // of phi, that are kept for the host
 	burstNumbersOn = 1 << 24 // the same on an accelerator, whose calls take longer
 	burstInputs    = 1 << 24 // numbers of the problem's inputs
@@ -43,7 +40,7 @@ func (m *moves) movesOfBurst(engine *compute.Engine) int {
 	for _, t := range m.blank {
 		inputs += t.Size()
 	}
-	return min(m.movesInCall(), mostInBurst, burstInputs/inputs, kept/(m.chains*m.problem.Dim))
+	return min(m.movesInCall(), compute.MostInCall, burstInputs/inputs, kept/(m.chains*m.problem.Dim))
 }
 
 // inBursts says whether a call may make several moves. It may not where the host takes part in each move, nor with a
@@ -76,8 +73,8 @@ func (m *moves) inBursts(engine *compute.Engine, s run.Settings) bool {
 	}) == nil
 }
 
-// movesInCall returns the number of moves whose work adds up to burstWork.
-func (m *moves) movesInCall() int { return burstWork / max(m.carrier.work, 1) }
+// movesInCall returns the number of moves whose work adds up to that of a call.
+func (m *moves) movesInCall() int { return compute.CallWork / max(m.carrier.work, 1) }
 
 // looped evaluates body in a loop, as compute.LoopWhile: it maps the nodes to the next values of those that are
 // carried, and is given the inputs.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"gobnn/bayes/compute"
@@ -63,8 +62,8 @@ func NewCarrier(
 			moving = target(g)
 		}
 		c.probe(Parameter(g, phiName, phi), moving)
+		c.work = compute.Work(g.Nodes())
 		for _, node := range g.Nodes() {
-			c.work += workOf(node)
 			// Within another loop there would be none: what loops is unrolled there.
 			c.loops = c.loops || node.Type() == NodeTypeWhile
 		}
@@ -73,20 +72,6 @@ func NewCarrier(
 		return nil, fmt.Errorf("mcmc: building a move of %T: %w", kernel, err)
 	}
 	return c, nil
-}
-
-// workOf is the number of numbers that a node computes or, of a product or a convolution, of those that it multiplies.
-func workOf(node *Node) int {
-	size, inputs := node.Shape().Size(), node.Inputs()
-	switch {
-	case size == 0:
-	case node.Type() == NodeTypeDotGeneral:
-		// Of m k and k n numbers m n are made: the root is m k n. For many products at once it is larger, which does no harm.
-		return int(math.Sqrt(float64(size) * float64(inputs[0].Shape().Size()) * float64(inputs[1].Shape().Size())))
-	case node.Type() == NodeTypeConvGeneral: // the last axis of its kernels, as Convolve takes them, is of the results
-		return size * (inputs[1].Shape().Size() / inputs[1].Shape().Dim(-1))
-	}
-	return size
 }
 
 // WithPrefix is the same Carrier with another beginning of all names, such as "moving/".

@@ -217,7 +217,7 @@ func TestWorkOf(t *testing.T) {
 		"groups":      {Convolve(of(2, 8, 9, 6), of(3, 3, 3, 4)).ChannelGroupCount(2).PadSame().Done(), 2 * 8 * 9 * 4 * 27},
 		"nothing":     {of(0, 3), 0},
 	} {
-		if got := workOf(c.node); got != c.want {
+		if got := compute.Work([]*Node{c.node}); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}

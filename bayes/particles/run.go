@@ -336,31 +336,16 @@ func NewStepper(c *Core, g Graphs) (Stepper, error) {
 		}
 	}
 	carried := append(c.Entries(), s.own...)
-	step, values := s.compiledStep, recorded
+	reads, step := slices.Clone(carried), compute.Step(s.compiledStep)
 	if c.validate != nil && c.ValidateEvery == 1 {
 		c.validates = true
-		carried, data = append(carried, run.BestEntries(c.kept()...)...), append(data, "valid_x", "valid_y")
-		step, values = s.validatedStep, recorded+1
+		best := run.BestEntries(c.kept()...)
+		carried, reads = append(carried, best...), append(append(reads, best...), "valid_x", "valid_y")
+		step = s.validatedStep
 	}
-	s.step, err = compute.NewRepeated(c.Engine, "particles step", append(slices.Clone(carried), data...), carried,
-		c.inCall(), values, step)
-	return s, err
+	s.step = compute.NewRepeated(c.Engine, "particles step", reads, carried, density.TrainBatches(), step)
+	return s, nil
 }
-
-// inCall is the most steps of a call: several short ones.
-func (c *Core) inCall() int {
-	if c.Devices > 1 || c.Target.Plan.Chunk < c.Particles {
-		return 1
-	}
-	return int(min(max(callBytes/max(c.Target.Plan.Bytes, 1), 1), mostInCall))
-}
-
-// The limits of a call, in which a run cannot be interrupted: the activations of its steps, some 30 ms on a CPU, and
-// their number.
-const (
-	callBytes  = 256 << 20
-	mostInCall = 64
-)
 
 // graphStepper is a Stepper whose step is one program.
 type graphStepper struct {
@@ -427,16 +412,16 @@ func (g *graphStepper) validatedStep(nodes compute.Nodes, inputs []*Node) (compu
 	return next, Concatenate([]*Node{record, score}, 0)
 }
 
-// compiledStep is Step over the named state. Inputs: the batch's rows; the step's number, the learning rate, how many
-// rows are real, and Graphs.Inputs; the step's key.
+// compiledStep is Step over the named state. Inputs: the batch; the step's number, the learning rate, how many rows are
+// real, and Graphs.Inputs; the step's key.
 func (g *graphStepper) compiledStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	scalars, dtype := inputs[1], nodes[phiName].DType()
+	scalars, dtype := inputs[2], nodes[phiName].DType()
 	as := func(i int) *Node { return ConvertDType(compute.Element(scalars, i), dtype) }
-	now := Now{RNG: random.FromKey(inputs[2]), Number: as(0), Rate: as(1)}
+	now := Now{RNG: random.FromKey(inputs[3]), Number: as(0), Rate: as(1)}
 	for i := 3; i < scalars.Shape().Size(); i++ {
 		now.Inputs = append(now.Inputs, as(i))
 	}
-	batch := g.Gather(nodes, inputs[0], compute.Element(scalars, 2))
+	batch := density.Batch{X: inputs[0], Y: inputs[1], Count: ConvertDType(as(2), inputs[1].DType())}
 	next, info := g.Step(StateOf(nodes, g.own...), batch, now)
 	entries := checked(next.Nodes(), nodes)
 	return entries, info.record(nodes[phiName])

@@ -74,9 +74,7 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 	l := &fit.Loop[StepRecord]{
 		Format: "gobnn.ascent/3", Steps: r.Epochs * r.perEpoch, Identity: r.identity(),
 		Begin: r.begin, Data: []string{"train_", "valid_"},
-		Step: func(ctx context.Context, at *fit.Trail[StepRecord]) error {
-			return at.Record(r.advance(ctx, at.State(), at.Step))
-		},
+		Step: r.advance,
 		Progress: func(at *fit.Trail[StepRecord]) run.Progress {
 			p := run.Progress{Stage: cmp.Or(r.Name, "training")}
 			if n := len(at.Records); n > 0 {
@@ -163,19 +161,48 @@ func (r *training) fill(ctx context.Context, state *compute.State) error {
 	return run.BeginBest(state, []string{"theta"}, r.members)
 }
 
-// advance makes a step, and a collection when it ends an epoch.
-func (r *training) advance(ctx context.Context, state *compute.State, made int) (record StepRecord, err error) {
-	batch, err := r.batch(ctx, state, made)
+// advance makes the steps of a call, and a collection when they end an epoch.
+func (r *training) advance(ctx context.Context, at *fit.Trail[StepRecord]) error {
+	made, ahead := at.Step, at.Ahead()
+	first, err := r.batch(ctx, at.State(), made)
 	if err != nil {
-		return record, err
+		return at.Record(StepRecord{}, err)
 	}
-	rate := r.Optimiser.Schedule.At(made)
-	numbers := []float64{float64(made + 1), rate, float64(batch.Count)}
-	key := random.KeyOf(r.Seed).Named("step").At(uint32(made + 1))
-	outcome, err := r.compiled.step.Run(state, batch.Rows, numbers, key.Words())
+	if r.streamed != nil { // the state has the rows of this batch
+		ahead = 1
+	}
+	if r.compiled.gather != nil {
+		ahead = min(ahead, r.perEpoch-made%r.perEpoch)
+	}
+	batch := func(i int) dataset.Batch {
+		if i == 0 {
+			return first
+		}
+		return r.batches.At(made + i)
+	}
+	outcomes, err := r.compiled.step.Run(at.State(), ahead, func(i int) []any {
+		b, step := batch(i), made+i
+		numbers := []float64{float64(step + 1), r.Optimiser.Schedule.At(step), float64(b.Count)}
+		return []any{b.Rows, numbers, random.KeyOf(r.Seed).Named("step").At(uint32(step + 1)).Words()}
+	})
 	if err != nil {
-		return record, err
+		return at.Record(StepRecord{}, err)
 	}
+	for i, outcome := range outcomes {
+		if err := at.Record(r.record(outcome, made+i, batch(i).Count)); err != nil {
+			return err
+		}
+	}
+	if r.compiled.gather != nil && at.Step%r.perEpoch == 0 {
+		if _, err := r.compiled.gather.Run(at.State(), float64(at.Step/r.perEpoch)); err != nil {
+			return fmt.Errorf("%s: collecting after step %d: %w", r.Owner, at.Step, err)
+		}
+	}
+	return nil
+}
+
+// record is the record of a step, given its outcome and how many rows its batch has.
+func (r *training) record(outcome []float64, made, count int) (record StepRecord, err error) {
 	finite := 0
 	for i, value := range outcome[:r.members] {
 		if !math.IsNaN(value) && !math.IsInf(value, 0) {
@@ -186,16 +213,12 @@ func (r *training) advance(ctx context.Context, state *compute.State, made int) 
 	}
 	record.Loss /= float64(finite)
 	if r.Source != nil { // each batch stands for as many rows as the others, and the last may have fewer
-		record.Loss *= float64(r.Train.Count) / float64(r.perEpoch*batch.Count)
+		record.Loss *= float64(r.Train.Count) / float64(r.perEpoch*count)
 	}
 	if record.Rejected == r.members {
 		return record, fmt.Errorf("%w: of %d members %d have a gradient that is not finite: take a smaller learning rate "+
-			"than %.3g, and check the data for outliers", ErrDiverged, r.members, record.Rejected, rate)
-	}
-	if r.compiled.gather != nil && (made+1)%r.perEpoch == 0 {
-		if _, err := r.compiled.gather.Run(state, float64((made+1)/r.perEpoch)); err != nil {
-			return record, fmt.Errorf("collecting: %w", err)
-		}
+			"than %.3g, and check the data for outliers", ErrDiverged, r.members, record.Rejected,
+			r.Optimiser.Schedule.At(made))
 	}
 	return record, nil
 }

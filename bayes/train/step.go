@@ -14,17 +14,19 @@ type programs struct {
 	Learner
 	optimiser Adam
 
-	initial, step    *compute.Program
+	initial          *compute.Program
+	step             *compute.Repeated
 	validate, gather *compute.Program // nil without validation rows
 }
 
 // Close frees them.
 func (p *programs) Close() {
-	for _, program := range []*compute.Program{p.initial, p.step, p.validate, p.gather} {
+	for _, program := range []*compute.Program{p.initial, p.validate, p.gather} {
 		if program != nil {
 			program.Close()
 		}
 	}
+	p.step.Close()
 }
 
 // newPrograms prepares the programs of a learner.
@@ -40,7 +42,7 @@ func newPrograms(
 		}
 	}
 	add(&p.initial, "initial state", []string{"train_y"}, carried, p.initialStep)
-	add(&p.step, "step", append(carried, "train_x", "train_y"), carried, p.trainStep)
+	p.step = compute.NewRepeated(engine, "train step", carried, carried, density.TrainBatches(), p.trainStep)
 	if validates {
 		best := run.BestEntries("theta")
 		add(&p.validate, "validation", append(best, "theta", "valid_x", "valid_y"), best, p.validateStep)
@@ -70,14 +72,13 @@ func (p *programs) initialStep(_ compute.Nodes, inputs []*Node) (compute.Nodes, 
 }
 
 // trainStep is one step of Adam for every member. A member whose objective or gradient is not finite stays the same.
-// Inputs: rows of the batch, int32 [B]; the step's number, the learning rate and how many rows are real; its key. The
-// record: the objective of each member, and 1 for each that stayed, [2 J].
+// Inputs: the batch; the step's number, the learning rate and how many rows are real; its key. The record: each
+// member's objective, and 1 for each that stayed, [2 J].
 func (p *programs) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	theta := s["theta"]
-	as := func(i int) *Node { return ConvertDType(compute.Element(inputs[1], i), theta.DType()) }
-	rows := ExpandAxes(inputs[0], -1)
-	rng := random.FromKey(inputs[2])
-	batch := density.Batch{X: Gather(s["train_x"], rows), Y: Gather(s["train_y"], rows), Count: as(2)}
+	as := func(i int) *Node { return ConvertDType(compute.Element(inputs[2], i), theta.DType()) }
+	rng := random.FromKey(inputs[3])
+	batch := density.Batch{X: inputs[0], Y: inputs[1], Count: as(2)}
 	value, gradient := p.Objective(theta, batch, rng)
 	before := Moments{Mean: s["mean"], Square: s["square"]}
 	moved, moments, usable := p.optimiser.AscendFinite(IsFinite(value), theta, gradient, before, as(0), as(1))
