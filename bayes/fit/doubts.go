@@ -61,7 +61,7 @@ const (
 	judgedRows    = 1000    // at most so many rows are predicted
 	fewRows       = 200     // where they are judged for amounts alone
 	mostBelow     = .02     // of the intervals of amounts may begin below 0
-	judgedNumbers = 4 << 20 // and at most this many outputs of all particles: 32 MB
+	judgedNumbers = 1 << 20 // and at most this many outputs of all particles: 8 MB
 )
 
 // A linear model is better if it is so by betterBy nats a row and by betterErrors standard errors of the paired
@@ -233,21 +233,28 @@ func (j *Job) amounts() bool {
 	return train != nil && train.Task == dataset.Regression && len(train.Y) > 0 && slices.Min(train.Y) > 0
 }
 
-// belowZero doubts intervals of amounts that reach below 0.
-func belowZero(all *Doubts, prediction bayes.Prediction, _ *dataset.Dataset) error {
-	lower, _, err := prediction.Interval(judgedLevel)
-	if err != nil {
+// belowZero doubts intervals of amounts that reach below 0: where the distribution has more than their lower tail.
+func belowZero(all *Doubts, p bayes.Prediction, _ *dataset.Dataset) error {
+	if err := p.Validate(); err != nil {
 		return err
 	}
 	below := 0
-	for _, end := range lower {
-		if end < 0 {
-			below++
+	for n := range p.Rows {
+		for k := range p.Columns() {
+			mean, stdDev := p.Scale(k)
+			share := 0.0
+			for j, w := range p.Weights {
+				share += w * p.Distribution(j, n, k).CDF(-mean/stdDev)
+			}
+			if share > (1-judgedLevel)/2 {
+				below++
+			}
 		}
 	}
-	all.If(float64(below) > mostBelow*float64(len(lower)), "below 0", "%d of %d intervals of 90 %% begin below 0, though "+
+	intervals := p.Rows * p.Columns()
+	all.If(float64(below) > mostBelow*float64(intervals), "below 0", "%d of %d intervals of 90 %% begin below 0, though "+
 		"every target in training is above 0: if it cannot be negative, as a lifetime or an amount, read such an end as 0, "+
-		"or give the logarithm of the target in its place", below, len(lower))
+		"or give the logarithm of the target in its place", below, intervals)
 	return nil
 }
 
