@@ -54,7 +54,7 @@ func PSIS(w bayes.LogWeights, relativeEfficiency float64) (Smoothed, error) {
 	for j := range byWeight {
 		byWeight[j] = j
 	}
-	slices.SortStableFunc(byWeight, func(a, b int) int { return cmp.Compare(logWeights[a], logWeights[b]) })
+	slices.SortFunc(byWeight, func(a, b int) int { return cmp.Or(cmp.Compare(logWeights[a], logWeights[b]), a-b) })
 	cutoff := math.Exp(logWeights[byWeight[size-tail-1]])
 	largest := byWeight[size-tail:]
 	if logWeights[largest[0]] == 0 { // the very largest is 0
