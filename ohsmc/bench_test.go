@@ -58,8 +58,9 @@ func boston(last int, stochastic bayes.Partition) bayes.Model {
 }
 
 // BenchmarkStep is one step of OHSMC on a net whose third layer is stochastic, with batches of 50 of 300 rows:
-// resampling, random walk, weights, gradient and Adam, in float32. Of 100 particles a call makes 64 steps, of 1000 it
-// makes 25, of more one.
+// resampling, random walk, weights, gradient and Adam, in float32. Of 100 particles a call makes 64 steps, of 1000 some
+// 20, of more one. It takes .37, .38 and .18 of the time of testdata/jax_step.py's calls (J = 100, 1000, 10 000), and
+// .49, .39 and .31 of its scan's.
 func BenchmarkStep(b *testing.B) { computetest.Bench(b, benchmarkStep) }
 
 func benchmarkStep(b *testing.B, _ *compute.Engine) {
