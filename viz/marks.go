@@ -47,13 +47,25 @@ func level(y float64, x span, style draw.LineStyle) *line {
 func (l *line) add(xs, ys []float64) { l.pieces = append(l.pieces, polyline{xs, ys}) }
 
 // mostGroups is the number of groups of consecutive points to which a curve of at least twice as many is thinned: about
-// the points (1/72 inch) of a figure's width. The time to draw a path grows with the square of its length.
+// the points (1/72 inch) of a figure's width.
 const mostGroups = 500
+
+// longest is the number of points after which a path is drawn and goes on as another: the time to draw one grows with
+// the square of its length. One with dashes is not cut, since they would begin anew, nor one that can be seen through,
+// since the next repeats its last stroke.
+const longest = 100
 
 func groupSize(points int) int { return max(1, points/mostGroups) }
 
 func (l *line) draw(p plane) {
 	var path vg.Path
+	stroke := func() {
+		p.SetLineStyle(l.style)
+		p.Stroke(path)
+		path = nil
+	}
+	_, _, _, alpha := l.style.Color.RGBA()
+	whole := alpha < 0xffff || l.style.Dashes != nil
 	for _, piece := range l.pieces {
 		if len(piece.xs) == 1 { // a line of one point has no stroke
 			(&dots{xs: piece.xs, ys: piece.ys, radius: max(2, l.style.Width), fill: l.style.Color}).draw(p)
@@ -63,15 +75,18 @@ func (l *line) draw(p plane) {
 			for i, at := range points {
 				if i == 0 {
 					path.Move(at)
-				} else {
+					continue
+				}
+				if path.Line(at); len(path) > longest && !whole {
+					stroke()
+					path.Move(points[i-1])
 					path.Line(at)
 				}
 			}
 		}
 	}
 	if len(path) > 0 {
-		p.SetLineStyle(l.style)
-		p.Stroke(path)
+		stroke()
 	}
 }
 

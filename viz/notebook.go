@@ -109,6 +109,10 @@ func paletted(picture image.Image) *image.Paletted {
 		out.Palette = nil
 		for i := range out.Pix {
 			c := rgba.Pix[4*i : 4*i+3]
+			if i > 0 && [3]uint8(c) == [3]uint8(rgba.Pix[4*i-4:]) { // most are like the one before
+				out.Pix[i] = out.Pix[i-1]
+				continue
+			}
 			key := [3]uint8{c[0] >> shift, c[1] >> shift, c[2] >> shift}
 			if _, known := index[key]; !known {
 				index[key] = uint8(len(index))
