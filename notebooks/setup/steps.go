@@ -208,12 +208,13 @@ func (s *Setup) addHelp(ctx context.Context, dir string) error {
 	return nil
 }
 
-// warm compiles the project, so that the first cell of a notebook does not take a minute. A library that does not
-// compile is reported, but does not fail the set-up.
+// warm compiles what cells link, so that the first cell of a notebook does not take a minute, and links no program. A
+// library that does not compile is reported, but does not fail the set-up.
 func (s *Setup) warm(ctx context.Context, dir string, p *progress) error {
 	fetched := 0
 	err := program.Run(ctx, program.Command{
-		Args: []string{"go", "build", "./..."}, Dir: s.Root, Env: s.environ(nil), Hold: s.lock,
+		Args: []string{"go", "build", "./bayes/...", "./viz/...", "./pbnn/...", "./notebooks/study"},
+		Dir:  s.Root, Env: s.environ(nil), Hold: s.lock,
 		Line: func(line string) {
 			if strings.HasPrefix(line, "go: downloading ") {
 				fetched++
