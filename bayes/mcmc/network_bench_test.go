@@ -65,7 +65,8 @@ func BenchmarkHMC(b *testing.B) {
 }
 
 // BenchmarkNUTS is the same with NUTS, whose trees end at MaxDepth: each of a move's gradients counts. It begins where
-// chains have settled: until then trees are short, of very different lengths.
+// chains have settled: until then trees are short, of very different lengths. On two processors (Zen 4) it makes 1.5
+// times as many gradients as BlackJAX; the tree takes 5 of a move's 26 ms.
 func BenchmarkNUTS(b *testing.B) {
 	computetest.Bench(b, func(b *testing.B, _ *compute.Engine) {
 		problem := wide(b, 100)
@@ -85,7 +86,8 @@ func BenchmarkNUTS(b *testing.B) {
 }
 
 // BenchmarkMCLMC is the chains of package auto: one operation is 20 moves, from draw to draw, of 20 chains on the
-// posterior of the network that bayes.ModelFor proposes for a regression. It makes twice as many gradients as BlackJAX.
+// posterior of the network that bayes.ModelFor proposes for a regression. It makes twice as many gradients as
+// BlackJAX.
 func BenchmarkMCLMC(b *testing.B) {
 	computetest.Bench(b, func(b *testing.B, _ *compute.Engine) {
 		problem := network(b, bayes.Model{
