@@ -21,7 +21,7 @@ import (
 // = 166), Ionosphere 33-5-1 (D = 176). On two processors (Zen 4) full covariances take 50 to 55 and 60 to 72 ms: on
 // Glass the densities of 5000 networks take 14, the Cholesky factors 13, the mixture some 10 (BenchmarkMixture),
 // products with the covariances 9; diagonal ones take 19 and 17 ms. testdata/jax_iteration.py is the yardstick:
-// measured in turn, ours take 0.70 and 0.77 of JAX's time with diagonal covariances, on Glass 0.23 with full ones.
+// measured in turn, ours take 0.70 and 0.77 of JAX's time with diagonal covariances, 0.23 and 0.38 with full ones.
 // On Ionosphere 7 s of processor time are spent before the second iteration, nearly all of them on compiling.
 func BenchmarkIteration(b *testing.B) {
 	glass, err := dataset.Load("glass")
