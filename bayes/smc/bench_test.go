@@ -16,7 +16,7 @@ import (
 
 // BenchmarkTempered is a run on concrete (8-10-1, noise of .3, 1030 rows) with 1000 particles, five moves of MALA at
 // each temperature. It reports gradients per second, of the moves and of their starts, and the log evidence.
-// testdata/blackjax_tempered.py is the same with BlackJAX.
+// testdata/blackjax_tempered.py is the same with BlackJAX, which makes a third of them.
 func BenchmarkTempered(b *testing.B) { computetest.Bench(b, benchmarkTempered) }
 
 func benchmarkTempered(b *testing.B, _ *compute.Engine) {
