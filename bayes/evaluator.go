@@ -1,11 +1,13 @@
 package bayes
 
 import (
+	"context"
 	"runtime"
 	"slices"
 	"sync"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/internal/plugin"
 	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -18,42 +20,87 @@ type evaluators struct{ last *lastEvaluator }
 
 // lastEvaluator is the evaluator of the engine that was used last; nil: none was.
 type lastEvaluator struct {
-	mu sync.Mutex // held by the user of the evaluator
+	mu sync.Mutex // held for a moment, not while a program is compiled or runs
 	of *evaluator
+	// Turns of light evaluations, of which as many run at a time as there are processors, and of others, which use all
+	// processors one after another: a single row does not wait for many.
+	light, heavy chan struct{}
 }
+
+// lightWork is the number of multiplications and activations up to which an evaluation on a CPU is light: of a
+// millisecond on XLA. Two threads hardly shorten it, and to wait for the second takes long where other requests keep
+// it busy. Rows of several requests are not put together: in GoMLX's Go backend two rows take twice the time of one, on
+// XLA three times, and the last digits would depend on who else asks.
+const lightWork = 1 << 22
 
 // keptPrograms is the largest number of programs that are kept, one for each number of rows: before another one all are
 // closed.
 const keptPrograms = 16
 
 func newEvaluators() *evaluators {
-	e := &evaluators{&lastEvaluator{}}
+	e := &evaluators{&lastEvaluator{
+		light: make(chan struct{}, runtime.GOMAXPROCS(0)), heavy: make(chan struct{}, 1),
+	}}
 	runtime.AddCleanup(e, (*lastEvaluator).close, e.last)
 	return e
 }
 
+// close frees the evaluator when its last evaluation has ended.
 func (l *lastEvaluator) close() {
-	if l.of != nil {
-		l.of.close()
+	if old := l.of; old != nil {
 		l.of = nil
+		go func() {
+			old.users.Wait()
+			old.close()
+		}()
 	}
 }
 
-// predict evaluates standardised rows on an engine, see evaluator.predict.
-func (l *lastEvaluator) predict(
-	p *Posterior, engine *compute.Engine, x *tensors.Tensor, count int,
-) (Prediction, error) {
+// use returns the evaluator for an engine and its program for a shape. Call Done of its users after the evaluation.
+func (l *lastEvaluator) use(p *Posterior, engine *compute.Engine, shape input, light bool) (
+	e *evaluator, program *graph.Exec, err error,
+) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.of == nil || l.of.engine != engine {
-		e, err := newEvaluator(p, engine)
-		if err != nil {
-			return Prediction{}, err
+	if e = l.of; e == nil || e.engine != engine || e.programs[shape] == nil && len(e.programs) == keptPrograms {
+		if e, err = newEvaluator(p, engine); err != nil {
+			return nil, nil, err
 		}
 		l.close()
 		l.of = e
 	}
-	return l.of.predict(x, count)
+	if program = e.programs[shape]; program == nil {
+		if program, err = e.program(shape.rows, light); err != nil {
+			return nil, nil, err
+		}
+		e.programs[shape] = program
+	}
+	e.users.Add(1)
+	return e, program, nil
+}
+
+// predict evaluates standardised rows on an engine when it is their turn, see evaluator.predict.
+func (l *lastEvaluator) predict(
+	ctx context.Context, p *Posterior, engine *compute.Engine, x *tensors.Tensor, count int,
+) (Prediction, error) {
+	shape := input{x.DType(), x.Shape().Dim(0)}
+	work := (p.bound.D + p.bound.W + p.bound.SuffixWidth()) * p.Particles() * shape.rows
+	light, turns := engine.OnCPU() && work <= lightWork, l.heavy
+	if light {
+		turns = l.light
+	}
+	select {
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
+	case <-ctx.Done():
+		return Prediction{}, ctx.Err()
+	}
+	e, program, err := l.use(p, engine, shape, light)
+	if err != nil {
+		return Prediction{}, err
+	}
+	defer e.users.Done()
+	return e.predict(program, x, count)
 }
 
 // evaluator evaluates a posterior's particles of positive weight on one engine. It has no pointer to the posterior,
@@ -68,6 +115,7 @@ type evaluator struct {
 	linearised bool
 	like       Prediction // a template of the predictions, without outputs and rows
 	programs   map[input]*graph.Exec
+	users      sync.WaitGroup // evaluations that run
 }
 
 // input is what a program is compiled for.
@@ -94,6 +142,11 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 		return nil, err
 	}
 	parameters := slices.DeleteFunc(append(phi, shared...), func(t *tensors.Tensor) bool { return t == nil })
+	for _, t := range parameters { // while nobody else has them: evaluations at a time may only read a tensor
+		if err := t.MaterializeOnDevice(engine.Backend(), true, 0); err != nil {
+			return nil, err
+		}
+	}
 	return &evaluator{
 		engine: engine, bound: p.bound, dtype: p.phi.DType(), linearised: p.expansionPoint != nil, parameters: parameters,
 		like: Prediction{
@@ -153,26 +206,18 @@ func (e *evaluator) close() {
 	if e.engine.Backend().IsFinalized() { // its programs and tensors are freed already
 		return
 	}
-	e.closePrograms()
+	for _, program := range e.programs {
+		program.Finalize()
+	}
 	for _, t := range e.parameters {
 		t.FinalizeAll() //nolint:errcheck // freeing
 	}
 }
 
-// predict evaluates standardised features, or pictures' bytes, [rows, d], of which the first count are asked for.
-func (e *evaluator) predict(x *tensors.Tensor, count int) (Prediction, error) {
-	shape := input{x.DType(), x.Shape().Dim(0)}
-	program := e.programs[shape]
-	if program == nil {
-		if len(e.programs) == keptPrograms {
-			e.closePrograms()
-		}
-		var err error
-		if program, err = e.compile(shape.rows); err != nil {
-			return Prediction{}, err
-		}
-		e.programs[shape] = program
-	}
+// predict evaluates standardised features, or pictures' bytes, [rows, d], of which the first count are asked for. The
+// program is compiled by its first call, which others of the same shape wait for.
+func (e *evaluator) predict(program *graph.Exec, x *tensors.Tensor, count int) (Prediction, error) {
+	rows := x.Shape().Dim(0)
 	args := []any{x}
 	for _, t := range e.parameters {
 		args = append(args, t)
@@ -191,7 +236,7 @@ func (e *evaluator) predict(x *tensors.Tensor, count int) (Prediction, error) {
 	p.Rows, p.Outputs = count, make([]float64, p.Particles*count*p.Width)
 	for j := range p.Particles {
 		for c := range p.Width {
-			for n, v := range raw[(j*p.Width+c)*shape.rows:][:count] {
+			for n, v := range raw[(j*p.Width+c)*rows:][:count] {
 				p.Outputs[(j*count+n)*p.Width+c] = v
 			}
 		}
@@ -199,18 +244,11 @@ func (e *evaluator) predict(x *tensors.Tensor, count int) (Prediction, error) {
 	return p, nil
 }
 
-func (e *evaluator) closePrograms() {
-	for _, program := range e.programs {
-		program.Finalize()
-	}
-	clear(e.programs)
-}
-
-// compile builds the program from x, [rows, d], and the parameters to outputs, [Particles, Width, rows].
-func (e *evaluator) compile(rows int) (*graph.Exec, error) {
+// program is that from x, [rows, d], and the parameters to outputs, [Particles, Width, rows].
+func (e *evaluator) program(rows int, light bool) (*graph.Exec, error) {
 	bytes := int64(2*e.bound.SuffixWidth()*rows) * int64(e.dtype.Size())
 	plan := compute.NewPlan(e.like.Particles, bytes, 0)
-	return graph.NewExec(e.engine.Backend(), func(args []*graph.Node) *graph.Node {
+	exec, err := graph.NewExec(e.engine.Backend(), func(args []*graph.Node) *graph.Node {
 		x, own := Numbers(args[0], e.dtype), args[1:]
 		var at, psi *graph.Node
 		if e.linearised {
@@ -224,6 +262,10 @@ func (e *evaluator) compile(rows int) (*graph.Exec, error) {
 		}
 		return e.bound.outputs(plan, x, own, psi)
 	})
+	if err == nil && light {
+		exec.WithName(plugin.OneProcessor)
+	}
+	return exec, err
 }
 
 // NetworkOutputs evaluates the network at standardised x, [rows, d], for each particle of phi, [A, D], in the plan's

@@ -197,3 +197,37 @@ func TestServe(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// A server that shuts down answers the requests that it has.
+func TestServeShutsDown(t *testing.T) {
+	const clients = 8
+	s := newService(trained(func(err error) { computetest.NoError(t, err) }))
+	var arrived, answered sync.WaitGroup
+	begun := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived.Done()
+		<-begun
+		s.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	arrived.Add(clients)
+	for range clients {
+		answered.Go(func() {
+			r, err := http.Post(server.URL, "application/json", strings.NewReader(`{"rows": [{"area": 1, "town": "Ulm"}]}`))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer r.Body.Close()
+			if text, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(text), `"Mean":[5]`) {
+				t.Errorf("%s, error %v", text, err)
+			}
+		})
+	}
+	arrived.Wait()
+	ended := make(chan error)
+	go func() { ended <- server.Config.Shutdown(context.Background()) }()
+	close(begun)
+	answered.Wait()
+	computetest.NoError(t, <-ended)
+}

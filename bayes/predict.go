@@ -38,6 +38,10 @@ const predictRows = 1024
 //
 // If the outputs do not fit in memory, use PredictBatches, whose parts have no such warnings. The first prediction for
 // a number of rows, or below 256 for a power of two that is not less, compiles a program, which the posterior keeps.
+//
+// It may be called by several goroutines at a time, such as those of a service: single rows are evaluated on all
+// processors, and do not wait for a prediction of many. The last digits of a row's outputs may depend on how many rows
+// are predicted in the call, but not on other calls.
 func (p *Posterior) Predict(ctx context.Context, x mat.Matrix) (Prediction, error) {
 	if err := p.checkFeatures(x); err != nil {
 		return Prediction{}, err
@@ -213,7 +217,7 @@ func (p *Posterior) predictBatches(ctx context.Context, x mat.Matrix, rows int, 
 			return fmt.Errorf("bayes: prediction stopped at row %d of %d: %w", from, total, err)
 		}
 		count := min(rows, total-from)
-		part, err := p.predictBlock(engine, block(from, count, rows), count)
+		part, err := p.predictBlock(ctx, engine, block(from, count, rows), count)
 		if err != nil {
 			return fmt.Errorf("bayes: predicting rows %d to %d: %w", from, from+count-1, err)
 		}
@@ -263,9 +267,11 @@ func (b *BoundModel) rowsAtOnce(dtype compute.DType) int {
 }
 
 // predictBlock predicts the first count of standardised rows, [rows, d], with the program compiled for this shape.
-func (p *Posterior) predictBlock(engine *compute.Engine, x *tensors.Tensor, count int) (Prediction, error) {
+func (p *Posterior) predictBlock(
+	ctx context.Context, engine *compute.Engine, x *tensors.Tensor, count int,
+) (Prediction, error) {
 	defer runtime.KeepAlive(p.evaluators) // its programs are freed when it is collected
-	return p.evaluators.last.predict(p, engine, x, count)
+	return p.evaluators.last.predict(ctx, p, engine, x, count)
 }
 
 // checkFeatures returns an error unless x, [N, d], has as many features as the model, all finite.

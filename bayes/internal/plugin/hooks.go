@@ -96,7 +96,7 @@ func gobnn_compile(slot C.int, args *C.compile_args) *C.error { //nolint:revive 
 	hooksMu.RUnlock()
 	program := C.GoBytes(unsafe.Pointer(args.program.code), C.int(args.program.code_size))
 	options := C.GoBytes(unsafe.Pointer(args.options), C.int(args.options_size))
-	if small(program) {
+	if undividable(program) {
 		options = undivided(options)
 		given, size := args.options, args.options_size
 		args.options, args.options_size = (*C.char)(C.CBytes(options)), C.size_t(len(options))

@@ -15,6 +15,16 @@ const (
 	dividingPass = "cpu-parallel-task-assigner"
 )
 
+// OneProcessor is the name of a program that is compiled for one processor though it has large tensors, such as
+// parameters of which it takes another view: the others are for programs beside it.
+const OneProcessor = "one_processor"
+
+// undividable says whether a program is compiled for one processor.
+func undividable(program []byte) bool {
+	head, _, _ := bytes.Cut(program, []byte("\n"))
+	return bytes.Contains(head, []byte("module @"+OneProcessor)) || small(program)
+}
+
 // small says whether a program, StableHLO as go-xla writes it, computes no tensor of more than smallTensor numbers. Of
 // a program in another form that is not known.
 func small(program []byte) bool {

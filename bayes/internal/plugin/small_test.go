@@ -26,3 +26,16 @@ func TestSmall(t *testing.T) {
 		}
 	}
 }
+
+// A program's name asks for one processor, not another use of that name.
+func TestUndividable(t *testing.T) {
+	const large = "%1 = f(%x) : (tensor<9xf32>) -> tensor<99999xf32>\n"
+	for program, want := range map[string]bool{
+		"module @one_processor_1 {\n" + large: true, "module @Exec_1 {\n" + large: false,
+		"module @Exec_1 {\n" + large + "// module @one_processor": false,
+	} {
+		if got := undividable([]byte(program)); got != want {
+			t.Errorf("%s: undividable is %v", program, got)
+		}
+	}
+}
