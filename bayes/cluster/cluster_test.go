@@ -319,7 +319,7 @@ func TestSlurmMany(t *testing.T) {
 func TestFitCut(t *testing.T) {
 	model, parts := line()
 	o := cluster.Options{Folder: t.TempDir()}
-	method := baseline.Ensemble{Members: 2, Training: baseline.Training{Epochs: 3}}
+	method := baseline.Ensemble{Members: 2, Training: baseline.Training{Epochs: 100}} // more steps than a call makes
 	ctx, cancel := context.WithCancel(t.Context())
 	watched := run.Watched(ctx, func(run.Progress, run.Machine) { cancel() })
 	_, err := cluster.Fit(watched, o, 1, model, method, parts, run.Settings{})
