@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -30,10 +31,11 @@ type service struct {
 	posterior *bayes.Posterior
 	like      *dataset.Dataset
 	mostBytes int64
+	turns     chan struct{} // as many requests are worked on at a time as there are processors: more would all be late
 }
 
 func newService(posterior *bayes.Posterior) service {
-	s := service{posterior, posterior.Like(), 1 << 20}
+	s := service{posterior, posterior.Like(), 1 << 20, make(chan struct{}, runtime.GOMAXPROCS(0))}
 	s.like.Target = "" // new rows have none
 	return s
 }
@@ -77,6 +79,12 @@ func (s service) answer(ctx context.Context, body io.Reader) (a answer, err erro
 	rows, err := s.table(q.Rows)
 	if err != nil {
 		return a, err
+	}
+	select {
+	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
+	case <-ctx.Done():
+		return a, ctx.Err()
 	}
 	p, err := s.posterior.Predict(ctx, rows.X)
 	if err == nil {

@@ -151,8 +151,10 @@ func (m Mixture) solve(p, sign, start float64, without span) float64 {
 		next := u - step
 		switch {
 		case next >= low && next <= high && !math.IsInf(next, 0) && math.Abs(miss) <= 0.5*math.Abs(previous):
-			if next == u {
-				return u
+			// Newton's next error is about miss^2, times the factor by which this one came from previous^2.
+			left := math.Abs(miss) * (miss / previous) * (miss / previous)
+			if next == u || left <= exact/1000 && !math.IsInf(previous, 0) {
+				return next
 			}
 			u, previous = next, miss
 		case known:
