@@ -45,7 +45,7 @@ model := bayes.Model{
 	Stochastic: bayes.Layers(2),
 }
 method := ohsmc.OpenHorizon{Training: particles.Training{
-	Particles: 300, BatchSize: 20, Epochs: 150, ValidateEvery: 1, Patience: 1e9,
+	Particles: 300, BatchSize: 20, Epochs: 300, ValidateEvery: 1, Patience: 1e9,
 }}
 result, err := fit.Fit(run.Context(), model, method, parts, run.Settings{
 	Seed: 1, Checkpoint: FILE,
@@ -94,7 +94,7 @@ func TestRunStopsLong(t *testing.T) {
 	root, env := ready(t, false)
 	folder := t.TempDir()
 	file := filepath.Join(folder, "run.safetensors")
-	source := strings.NewReplacer("FILE", strconv.Quote(file), "Epochs: 150", "Epochs: 1_000_000",
+	source := strings.NewReplacer("FILE", strconv.Quote(file), "Epochs: 300", "Epochs: 1_000_000",
 		"50 * time.Millisecond", "time.Hour").Replace(cell)
 	notebook, err := json.Marshal(map[string]any{
 		"cells": []any{map[string]any{"cell_type": "code", "id": "one", "metadata": map[string]any{}, "outputs": []any{},
