@@ -2,6 +2,7 @@ package compute
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -65,6 +66,39 @@ func LoopWhile(
 		return slices.Concat([]*graph.Node{graph.OnePlus(i)}, outer, next)
 	})
 	return graph.While(goesOn, step, state...)[1+len(outer):]
+}
+
+// LoopNodes is LoopWhile over named nodes: body maps the nodes to the next values of those that are carried, and is
+// given the inputs.
+func LoopNodes(
+	more func(i *graph.Node, outer, carried []*graph.Node) *graph.Node,
+	inputs []*graph.Node, nodes Nodes, carried []string,
+	body func(i *graph.Node, inputs []*graph.Node, nodes Nodes) Nodes,
+) Nodes {
+	var fixed []string
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		if !slices.Contains(carried, name) {
+			fixed = append(fixed, name)
+		}
+	}
+	list := func(names []string, nodes Nodes) (all []*graph.Node) {
+		for _, name := range names {
+			all = append(all, nodes[name])
+		}
+		return all
+	}
+	add := func(to Nodes, names []string, nodes []*graph.Node) Nodes {
+		for k, name := range names {
+			to[name] = nodes[k]
+		}
+		return to
+	}
+	outer := slices.Concat(inputs, list(fixed, nodes))
+	after := LoopWhile(more, outer, list(carried, nodes), func(i *graph.Node, outer, now []*graph.Node) []*graph.Node {
+		within := add(add(Nodes{}, fixed, outer[len(inputs):]), carried, now)
+		return list(carried, body(i, outer[:len(inputs)], within))
+	})
+	return add(Nodes{}, carried, after)
 }
 
 // closure is graph.NewClosure for bodies that take sums and gradients. GoMLX caches a graph's scalars, and go-xla its

@@ -150,43 +150,31 @@ func (r *Repeated) mostOf(state *State, reads []string, inputs []any) (most int)
 
 // several are the steps of a call. Inputs: how many, an int32 scalar, and those of the steps along a first axis.
 func (r *Repeated) several(state Nodes, inputs []*graph.Node) (Nodes, *graph.Node) {
-	fixed := slices.DeleteFunc(slices.Clone(r.reads), func(name string) bool {
-		return slices.Contains(r.updates, name)
-	})
-	list := func(all []*graph.Node, state Nodes, names []string) []*graph.Node {
-		for _, name := range names {
-			all = append(all, state[name])
-		}
-		return all
+	const records = "records of the call" // no step reads or makes an entry of this name
+	count, inputs := inputs[0], append(r.batches.Make(state, inputs[1:]), inputs[0])
+	nodes := Nodes{records: graph.Zeros(count.Graph(), shapes.Make(Float64, r.most, r.values))}
+	for _, name := range r.reads { // without those of the batches
+		nodes[name] = state[name]
 	}
-	count, inputs := inputs[0], r.batches.Make(state, inputs[1:])
-	outer := append(list(slices.Clone(inputs), state, fixed), count)
-	records := graph.Zeros(count.Graph(), shapes.Make(Float64, r.most, r.values))
-	more := func(i *graph.Node, outer, _ []*graph.Node) *graph.Node { return graph.LessThan(i, outer[len(outer)-1]) }
-	carried := append(list(nil, state, r.updates), records)
-	after := LoopWhile(more, outer, carried, func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node {
-		now := Nodes{}
-		for k, name := range fixed {
-			now[name] = outer[len(inputs)+k]
-		}
-		for k, name := range r.updates {
-			now[name] = carried[k]
-		}
-		own := slices.Clone(outer[:len(inputs)])
-		for k := range own {
-			if own[k] = graph.Squeeze(RowsFrom(own[k], i, 1), 0); own[k].DType().IsFloat() {
-				own[k] = Materialise(own[k], carried[0]) // otherwise each loop that uses it would slice again
+	more := func(i *graph.Node, outer, _ []*graph.Node) *graph.Node {
+		return graph.LessThan(i, outer[len(inputs)-1])
+	}
+	after := LoopNodes(more, inputs, nodes, append(slices.Clone(r.updates), records),
+		func(i *graph.Node, inputs []*graph.Node, now Nodes) Nodes {
+			own := slices.Clone(inputs[:len(inputs)-1])
+			for k := range own {
+				if own[k] = graph.Squeeze(RowsFrom(own[k], i, 1), 0); own[k].DType().IsFloat() {
+					own[k] = Materialise(own[k], now[r.updates[0]]) // otherwise each loop that uses it would slice again
+				}
 			}
-		}
-		next, record := r.step(now, own)
-		row := graph.Reshape(graph.ConvertDType(record, Float64), 1, r.values)
-		return append(list(nil, next, r.updates), WithRowsFrom(carried[len(r.updates)], row, i))
-	})
-	next := Nodes{}
-	for k, name := range r.updates {
-		next[name] = after[k]
-	}
-	return next, graph.Reshape(after[len(r.updates)], -1)
+			next, record := r.step(now, own)
+			row := graph.Reshape(graph.ConvertDType(record, Float64), 1, r.values)
+			next[records] = WithRowsFrom(now[records], row, i)
+			return next
+		})
+	all := graph.Reshape(after[records], -1)
+	delete(after, records)
+	return after, all
 }
 
 // stack returns the number of steps, and their inputs along a first axis that has room for most.

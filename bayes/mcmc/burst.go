@@ -76,38 +76,6 @@ func (m *moves) inBursts(engine *compute.Engine, s run.Settings) bool {
 // movesInCall returns the number of moves whose work adds up to that of a call.
 func (m *moves) movesInCall() int { return compute.CallWork / max(m.carrier.work, 1) }
 
-// looped evaluates body in a loop, as compute.LoopWhile: it maps the nodes to the next values of those that are
-// carried, and is given the inputs.
-func looped(
-	more func(i *Node, outer, carried []*Node) *Node, inputs []*Node, nodes compute.Nodes, carried []string,
-	body func(i *Node, inputs []*Node, nodes compute.Nodes) compute.Nodes,
-) compute.Nodes {
-	var fixed []string
-	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		if !slices.Contains(carried, name) {
-			fixed = append(fixed, name)
-		}
-	}
-	list := func(names []string, nodes compute.Nodes) (all []*Node) {
-		for _, name := range names {
-			all = append(all, nodes[name])
-		}
-		return all
-	}
-	add := func(to compute.Nodes, names []string, nodes []*Node) compute.Nodes {
-		for k, name := range names {
-			to[name] = nodes[k]
-		}
-		return to
-	}
-	outer := slices.Concat(inputs, list(fixed, nodes))
-	after := compute.LoopWhile(more, outer, list(carried, nodes), func(i *Node, outer, now []*Node) []*Node {
-		within := add(add(compute.Nodes{}, fixed, outer[len(inputs):]), carried, now)
-		return list(carried, body(i, outer[:len(inputs)], within))
-	})
-	return add(compute.Nodes{}, carried, after)
-}
-
 // streamOf returns the random stream of move i of a call, given the key of the run's moves and the number of the call's
 // first move.
 func streamOf(key, first, i *Node) random.Stream {
@@ -124,7 +92,7 @@ func (m *moves) burstStep(moves int) compute.Step {
 		nodes[records] = Zeros(g, shapes.Make(m.dtype, moves, m.recorded()))
 		nodes[burstPhi] = Zeros(g, shapes.Make(m.dtype, moves, m.chains, m.problem.Dim))
 		more := func(i *Node, _, _ []*Node) *Node { return LessThan(i, Const(i.Graph(), int32(moves))) }
-		after := looped(more, inputs, nodes, append(m.carrier.Names(), records, burstPhi),
+		after := compute.LoopNodes(more, inputs, nodes, append(m.carrier.Names(), records, burstPhi),
 			func(i *Node, inputs []*Node, at compute.Nodes) compute.Nodes {
 				var own []*Node
 				for _, x := range inputs[3:] {
@@ -158,7 +126,7 @@ func (m *moves) lockStepped(most int) compute.Step {
 		more := func(i *Node, _, carried []*Node) *Node {
 			return And(LessThan(i, Const(i.Graph(), int32(most))), carried[0])
 		}
-		after := looped(more, inputs[:3], nodes,
+		after := compute.LoopNodes(more, inputs[:3], nodes,
 			append([]string{goesOn, moving, made, last}, m.carrier.Names()...),
 			func(i *Node, inputs []*Node, now compute.Nodes) compute.Nodes {
 				next, record := m.move(now, streamOf(inputs[0], inputs[1], i), inputs[2], nil, now[moving])
