@@ -18,9 +18,10 @@ import (
 // AlongOptions are the options of [Along]. Data, or else, of a single feature, From and To must be set.
 type AlongOptions struct {
 	BandOptions
-	// Data are the training rows. They are drawn as points, unless TrainX is set. Their range, and a tenth of it on both
-	// sides, is the default of From and To. The other features are held at the row that is nearest to the mean, in
-	// standard deviations. It exists: a category's columns are a 1 and zeros, not shares.
+	// Data are the training rows. They are drawn as points, unless TrainX is set: where a regression has other features,
+	// which differ from row to row, as residuals on the curve (partial residuals; Larsen and McCleary 1972). Their
+	// range, and a tenth of it on both sides, is the default of From and To. The other features are held at the row that
+	// is nearest to the mean, in standard deviations. It exists: a category's columns are a 1 and zeros, not shares.
 	Data *dataset.Dataset
 	// From and To are the ends of the grid.
 	From, To float64
@@ -98,10 +99,52 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 	} else {
 		mean, stdDev, band.draws, err = bandOf(prediction)
 	}
+	if err == nil && opt.partial(origin) && !classifies {
+		band.TrainLabel = cmp.Or(band.TrainLabel, "residuals of the training data")
+		band.TrainX, band.TrainY, err = residualsOn(ctx, posterior, opt.Data, column, mat.Row(nil, 0, grid))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("viz: along %q: %w", feature, err)
 	}
 	return PredictiveBand(xs, mean, stdDev, band)
+}
+
+// partial says whether residuals stand for the targets: these depend on other features too.
+func (opt AlongOptions) partial(of bayes.Origin) bool {
+	d := opt.Data
+	return len(of.FeatureNames) > 1 && opt.TrainX == nil && d.Censored == nil && d.Exposure == nil && len(d.Y) == d.Rows()
+}
+
+// residualsOn are the residuals of the data, of at most mostDots of its rows, beside the curve on which all rows have
+// the other features of the row at.
+func residualsOn(
+	ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, column int, at []float64,
+) (x, y []float64, err error) {
+	step := 1 + (data.Rows()-1)/mostDots
+	own := mat.NewDense((data.Rows()-1)/step+1, data.Dims(), nil)
+	held := mat.DenseCopyOf(own)
+	y = make([]float64, own.RawMatrix().Rows)
+	for i := range y {
+		own.SetRow(i, mat.Row(nil, i*step, data.X))
+		held.SetRow(i, at)
+		held.Set(i, column, own.At(i, column))
+		y[i] = data.Y[i*step]
+	}
+	for _, rows := range []struct {
+		*mat.Dense
+		sign float64
+	}{{own, -1}, {held, 1}} {
+		prediction, err := posterior.Predict(ctx, rows)
+		if err != nil {
+			return nil, nil, err
+		}
+		mean, err := prediction.Mean()
+		if err != nil {
+			return nil, nil, err
+		}
+		floats.AddScaled(y, rows.sign, mean)
+	}
+	return mat.Col(nil, column, own), y, nil
 }
 
 // alongPoints is the number of points of the grid.

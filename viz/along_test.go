@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/nn"
 	"gobnn/viz"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -51,7 +52,8 @@ func table() *dataset.Dataset {
 }
 
 // The band along a feature is that of a grid by hand, with the others at a row that exists, at which a category's
-// columns are one 1 and zeros. By default the grid goes a tenth beyond the data.
+// columns are one 1 and zeros. By default the grid goes a tenth beyond the data. Each point is as far from the curve as
+// its target is from its row's prediction.
 func TestAlong(t *testing.T) {
 	p := linear(t, bayes.Gaussian{StdDev: .1}, 5)
 	data := table()
@@ -59,7 +61,18 @@ func TestAlong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byHand := func(column int, at []float64, from, to float64, opt viz.BandOptions) string {
+	meansOf := func(rows *mat.Dense) []float64 {
+		return computetest.Must(computetest.Must(p.Predict(t.Context(), rows)).Mean())
+	}
+	byHand := func(of *dataset.Dataset, column int, at []float64, from, to float64, opt viz.BandOptions) string {
+		opt.TrainLabel, opt.TrainX = "residuals of the training data", mat.Col(nil, column, of.X)
+		moved := mat.DenseCopyOf(of.X)
+		for i, x := range opt.TrainX {
+			moved.SetRow(i, at)
+			moved.Set(i, column, x)
+		}
+		opt.TrainY = floats.SubTo(make([]float64, len(of.Y)), of.Y, meansOf(mat.DenseCopyOf(of.X)))
+		floats.Add(opt.TrainY, meansOf(moved))
 		const points = 200
 		grid, xs := mat.NewDense(points, 5, nil), make([]float64, points)
 		for i := range xs {
@@ -73,10 +86,8 @@ func TestAlong(t *testing.T) {
 		}
 		return svgOf(viz.PredictiveBandOf(xs, prediction, opt))
 	}
-	speed := viz.BandOptions{Frame: viz.Frame{XLabel: "speed", YLabel: "force"},
-		TrainX: []float64{0, 2, 8, 9, 4}, TrainY: data.Y}
-	mass := viz.BandOptions{Frame: viz.Frame{XLabel: "mass", YLabel: "force"}, TrainX: []float64{5, 6, 6, 4},
-		TrainY: []float64{5, 2, 3, 4}}
+	speed := viz.BandOptions{Frame: viz.Frame{XLabel: "speed", YLabel: "force"}}
+	mass := viz.BandOptions{Frame: viz.Frame{XLabel: "mass", YLabel: "force"}}
 	const held = "the other features are those of row 4 of the data (counted from 0)"
 	row := []float64{4, 5, 1, 0, 0}
 	for i, c := range []struct {
@@ -84,9 +95,9 @@ func TestAlong(t *testing.T) {
 		opt     viz.AlongOptions
 		want    string
 	}{
-		{"speed", viz.AlongOptions{Data: data}, byHand(0, row, -.9, 9.9, speed.Noted(0, 9, held))},
-		{"mass", viz.AlongOptions{Data: again}, byHand(1, row, 3.8, 6.2, mass.Noted(4, 6, held))},
-		{"speed", viz.AlongOptions{Data: data, From: -9, To: 5}, byHand(0, row, -9, 5, speed.Noted(0, 9, held))},
+		{"speed", viz.AlongOptions{Data: data}, byHand(data, 0, row, -.9, 9.9, speed.Noted(0, 9, held))},
+		{"mass", viz.AlongOptions{Data: again}, byHand(again, 1, row, 3.8, 6.2, mass.Noted(4, 6, held))},
+		{"speed", viz.AlongOptions{Data: data, From: -9, To: 5}, byHand(data, 0, row, -9, 5, speed.Noted(0, 9, held))},
 	} {
 		if got := svgOf(viz.Along(t.Context(), p, c.feature, c.opt)); got != c.want {
 			t.Errorf("picture %d is another than that of a grid by hand", i)

@@ -18,6 +18,7 @@ type panel struct {
 	legend []legendEntry
 	axes   []*axes
 	bar    string // the label of a bar with the colours from 0 to 1, right of the axes; empty: there is none
+	square bool   // the data are: both axes have the same range, so that what is round is seen to be
 }
 
 var _ body = (*panel)(nil)
@@ -294,6 +295,10 @@ func (p *panel) margins(size vg.Point) (m margins) {
 func (p *panel) draw(c draw.Canvas, in inset) {
 	p.drawHeader(c)
 	data := draw.Crop(c, in.left, -in.right, in.bottom, -in.top-in.header)
+	if size := data.Size(); p.square {
+		wide, high := max(0, size.X-size.Y)/2, max(0, size.Y-size.X)/2
+		data = draw.Crop(data, wide, -wide, high, -high)
+	}
 	free, total := data.Size().Y, vg.Length(0)
 	bottoms := make([]vg.Length, len(p.axes))
 	for i, a := range p.axes {

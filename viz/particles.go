@@ -61,6 +61,7 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 		}
 		xRange, yRange = opt.LogDensity.extent()
 	}
+	p.square = xRange == yRange
 	a := newAxes(frame.XLabel, frame.YLabel, xRange, yRange)
 	for _, l := range layers {
 		a.add(l.marks...)

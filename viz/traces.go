@@ -30,8 +30,10 @@ type TraceOptions struct {
 	// Outlines allows steps that decrease: a trace is then the line through its points in the given order, such as the
 	// outline of a region.
 	Outlines bool
-	// LogY makes the y axis logarithmic: all values must be above 0.
-	LogY bool
+	// LogX and LogY make an axis logarithmic: all steps, or values, must be above 0.
+	LogX, LogY bool
+	// Points marks each value, too, for traces of a few.
+	Points bool
 	// Most is the end of the y axis where values are higher; these are cut off, and a note says so. 0: the axis holds all
 	// values.
 	Most float64
@@ -72,9 +74,16 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 		curve := newLine(rows[0], rows[1], style)
 		p.entry(t.Name, curve)
 		lines = append(lines, curve)
+		if opt.Points {
+			points := &dots{xs: rows[0], ys: rows[1], radius: 3, fill: style.Color}
+			lines, p.legend[i].marks = append(lines, points), append(p.legend[i].marks, points)
+		}
 	}
 	p.note(droppedNote(dropped))
 	across := spanOf(x).widen(.015)
+	if opt.LogX {
+		across = spanOf(x).widenLog(.015)
+	}
 	if opt.TruthName != "" {
 		if !finite(opt.Truth) || opt.LogY && opt.Truth <= 0 {
 			return nil, fmt.Errorf("viz: Truth = %v: it must be finite, and above 0 with LogY", opt.Truth)
@@ -90,7 +99,7 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	}
 	a := newAxes(frame.XLabel, frame.YLabel, across, up)
 	a.x.whole = !slices.ContainsFunc(x, func(v float64) bool { return v != math.Round(v) })
-	a.y.log = opt.LogY
+	a.x.log, a.y.log = opt.LogX, opt.LogY
 	a.add(append(bands, lines...)...)
 	if highest > 0 {
 		p.note("cut off: values up to " + number(highest))
@@ -156,10 +165,12 @@ func (t Trace) rows(opt TraceOptions) (rows [][]float64, dropped int, err error)
 	if rows, dropped, err = of(t.Name); err != nil {
 		return nil, 0, err
 	}
-	for _, v := range rows[1] {
-		if opt.LogY && v <= 0 {
-			return nil, 0, fmt.Errorf("viz: trace %q has %v, which LogY cannot show: a logarithmic axis takes values above 0",
-				t.Name, v)
+	for i, log := range []bool{opt.LogX, opt.LogY} {
+		for _, v := range rows[i] {
+			if log && v <= 0 {
+				return nil, 0, fmt.Errorf("viz: trace %q has %v, which %s cannot show: a logarithmic axis takes values above 0",
+					t.Name, v, []string{"LogX", "LogY"}[i])
+			}
 		}
 	}
 	return rows, dropped, nil

@@ -350,26 +350,31 @@ func practiceFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, e
 		Frame: viz.Frame{Title: title, XLabel: "mean rank"}})
 }
 
-// secondsFigure has the NLPD of the default method against its seconds, of ensembles against theirs, and of other
-// packages.
+// secondsFigure has the NLL of one normal, the benchmark's score, of the default method against its seconds, of
+// ensembles against theirs, of other packages, whose predictions are one normal each, and of the benchmark's own.
 func secondsFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+	const score = "NLL of one normal"
 	var traces []viz.Trace
-	at := map[string]int{}
+	add := func(name string, seconds, value float64) {
+		i := slices.IndexFunc(traces, func(t viz.Trace) bool { return t.Name == name })
+		if i < 0 {
+			i, traces = len(traces), append(traces, viz.Trace{Name: name})
+		}
+		traces[i].Step, traces[i].Value = append(traces[i].Step, seconds), append(traces[i].Value, value)
+	}
+	reported := reportedIn("practice", done[0].Data)[ownDefault]
 	for _, t := range done {
-		kind := t.Method
+		kind, value := shown(t.Method), mean(t.results, score)
 		if strings.HasPrefix(kind, ownDefault+" ") {
 			kind = ownDefault
 		} else if strings.HasSuffix(kind, " networks") {
 			kind = "networks"
+		} else {
+			value = mean(t.results, "NLPD")
 		}
-		i, known := at[kind]
-		if !known {
-			i = len(traces)
-			at[kind], traces = i, append(traces, viz.Trace{Name: shown(kind)})
-		}
-		traces[i].Step = append(traces[i].Step, mean(t.results, "seconds"))
-		traces[i].Value = append(traces[i].Value, mean(t.results, "NLPD"))
+		add(kind, mean(t.results, "seconds"), value)
 	}
-	frame := viz.Frame{Title: shown(done[0].Data), XLabel: "seconds", YLabel: "NLPD"}
-	return viz.Traces(traces, viz.TraceOptions{Frame: frame})
+	add("bde, on ten cores", reported["seconds"].Value, reported[score].Value)
+	frame := viz.Frame{Title: shown(done[0].Data), XLabel: "seconds", YLabel: score}
+	return viz.Traces(traces, viz.TraceOptions{Frame: frame, LogX: true, Points: true})
 }
