@@ -20,6 +20,9 @@ import (
 //  3. weighs them by the whole batch, w_j <- w_j p(y_S | phi_j; psi), and normalises the weights;
 //  4. moves psi by Adam along g = (N/M) sum_j w_j grad_psi log p(y_S | phi_j; psi).
 //
+// This is the algorithm as printed. The authors' program resamples after it has weighed, so that its g is a mean over
+// resampled particles, of the same expectation with more variance.
+//
 // The kernel accepts every move and leaves no posterior invariant, so the particles do not converge to p(phi | y; psi).
 // Each batch makes their distribution narrower, by its likelihood, and each move makes it wider. In equilibrium it
 // depends on about the last few batches. For a linear Gaussian model it is the distribution of a Kalman filter: for a

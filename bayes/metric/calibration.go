@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gobnn/bayes"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // binCount is the number of bins of the expected calibration error, M.
@@ -32,12 +34,17 @@ func (a *expectedCalibrationError) add(r *row) {
 	}
 	for g := range a.counts {
 		class, confidence := r.predicted(g)
-		b := &a.counts[g][min(max(int(math.Ceil(confidence*binCount))-1, 0), binCount-1)]
+		b := &a.counts[g][binOf(confidence)]
 		b.rows++
 		b.confidence += confidence
 		b.correct += indicator(class == int(r.y))
 	}
 	a.n++
+}
+
+// binOf is the bin of a confidence, from 0.
+func binOf(confidence float64) int {
+	return min(max(int(math.Ceil(confidence*binCount))-1, 0), binCount-1)
 }
 
 func (a *expectedCalibrationError) result() ([]float64, float64) {
@@ -48,6 +55,19 @@ func (a *expectedCalibrationError) result() ([]float64, float64) {
 		}
 	}
 	return values, math.NaN()
+}
+
+// ParticleECE is the weighted mean over particles of each particle's own [ECE], with its own predicted classes and
+// confidences, for classification. The paper of OHSMC reports it as ECE. Its sampling error is not given.
+func ParticleECE(p bayes.Prediction, y []float64) (Estimate, error) {
+	return one(&measure{name: "particle ECE", tasks: classificationOnly, scorer: &particleMean{
+		width: binCount,
+		count: func(r *row, i int, gaps []float64) { // of each bin, the right rows less the sum of confidences
+			class, confidence := r.predictedBy(i)
+			gaps[binOf(confidence)] += indicator(class == int(r.y)) - confidence
+		},
+		score: func(gaps []float64, rows float64) float64 { return floats.Norm(gaps, 1) / rows },
+	}}, p, y)
 }
 
 // Bin is one bin of a reliability diagram: the rows whose confidence lies in (Lower, Upper].

@@ -9,7 +9,8 @@
 //
 // The log score of each row is [bayes.Prediction.LogDensity]; [NLPD] is its negative mean.
 //
-// Except [ParticleRMSE], these scores are of the weighted mixture of all particles. [ScoreDraws] scores single draws.
+// These scores are of the weighted mixture of all particles, but for [ParticleRMSE], [ParticleECE] and
+// [ParticleAccuracy], which are means over particles of each one's own. [ScoreDraws] scores single draws.
 //
 // [Energy], [Entropy], [MutualInformation] and [LeastConfidence] score each row of a classification by how little the
 // model knows it, and [Detect], [Threshold] and [Decide] say how well such a score finds rows from outside the training

@@ -91,6 +91,7 @@ type row struct {
 	upTo, below   []float64 // P(Y <= y) and P(Y < y), stretched
 	lower, upper  []float64 // ends of the central interval of the level
 	level         float64
+	own           []float64   // [Classes], of one particle
 	probabilities [][]float64 // [Classes][1+G]
 	stretched     [][]float64 // [Classes][1+G]
 }
@@ -239,4 +240,14 @@ func (r *row) predicted(g int) (class int, confidence float64) {
 		}
 	}
 	return class, min(r.stretched[class][g], 1)
+}
+
+// predictedBy is the class of particle i's largest probability, and that probability.
+func (r *row) predictedBy(i int) (class int, confidence float64) {
+	if r.own == nil {
+		r.own = make([]float64, r.classCount)
+	}
+	stats.Probabilities(r.parts[0][i], r.own)
+	class = floats.MaxIdx(r.own)
+	return class, r.own[class]
 }

@@ -13,7 +13,8 @@ type Estimate struct {
 	// of an interval.
 	StdErr float64
 	// SamplingStdErr is the standard error due to the finite number of rows, which are taken to be independent. It is NaN
-	// with one row, and for ECE and ParticleRMSE. For accuracy and coverage it is positive even at 0 and 1.
+	// with one row, for ECE, and for means of particles' own scores. For accuracy and coverage it is positive even at 0
+	// and 1.
 	SamplingStdErr float64
 }
 

@@ -99,6 +99,26 @@ func TestWeightedParticles(t *testing.T) {
 	}
 }
 
+// The mean over weighted particles of each one's own scores is that of predictions of a single particle, each scored by
+// itself; the mixture's scores are others.
+func TestParticleScores(t *testing.T) {
+	p, y := draw(world{seed: 5, rows: 90, classes: 3, unequal: true}, 7, 0)
+	var ece, accuracy float64
+	for j, w := range p.Weights {
+		own, err := p.Particle(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ece += w * value(t, "ECE", 0, 1)(metric.ECE(own, y)).Value
+		accuracy += w * value(t, "accuracy", 0, 1)(metric.Accuracy(own, y)).Value
+	}
+	of := value(t, "particle ECE", ece, 1e-13)(metric.ParticleECE(p, y))
+	value(t, "particle accuracy", accuracy, 1e-13)(metric.ParticleAccuracy(p, y))
+	if !(of.StdErr > 0) || math.Abs(ece-value(t, "ECE", 0, 1)(metric.ECE(p, y)).Value) < .01 {
+		t.Errorf("particle ECE %v, want one with a standard error, away from that of the mixture", of)
+	}
+}
+
 func TestClassificationByHand(t *testing.T) {
 	p := classification([]float64{0.7, 0.2, 0.1}, []float64{0.14, 0.72, 0.14}, []float64{0.25, 0.25, 0.5},
 		[]float64{0.05, 0.05, 0.9})

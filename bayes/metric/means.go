@@ -49,31 +49,58 @@ func ParticleRMSE(p bayes.Prediction, y []float64) (Estimate, error) {
 }
 
 func newParticleRMSE() *measure {
-	return &measure{name: "particle RMSE", tasks: regressionOnly, scorer: &particleRMSE{}}
+	return &measure{name: "particle RMSE", tasks: regressionOnly, scorer: &particleMean{
+		width: 1,
+		count: func(r *row, i int, sums []float64) {
+			f := r.ofParticles()[i]
+			sums[0] += (f - r.y) * (f - r.y)
+		},
+		score: func(sums []float64, rows float64) float64 { return math.Sqrt(sums[0] / rows) },
+	}}
 }
 
-type particleRMSE struct {
+// ParticleAccuracy is the weighted mean over particles of each particle's own accuracy, the share of rows for which its
+// class of largest probability is the true one, for classification. The paper of OHSMC reports it as accuracy. Its
+// sampling error is not given.
+func ParticleAccuracy(p bayes.Prediction, y []float64) (Estimate, error) {
+	return one(&measure{name: "particle accuracy", tasks: classificationOnly, scorer: &particleMean{
+		width: 1,
+		count: func(r *row, i int, sums []float64) {
+			class, _ := r.predictedBy(i)
+			sums[0] += indicator(class == int(r.y))
+		},
+		score: func(sums []float64, rows float64) float64 { return sums[0] / rows },
+	}}, p, y)
+}
+
+// particleMean is the weighted mean over particles of a score of each, which is made of sums over rows.
+type particleMean struct {
+	width    int
+	count    func(r *row, particle int, sums []float64) // adds a row to a particle's sums, [width]
+	score    func(sums []float64, rows float64) float64 // of one particle
 	ensemble *ensemble
-	squares  []float64 // [A]
-	n        float64
+	sums     []float64 // [A, width]
+	rows     float64
 }
 
-func (a *particleRMSE) add(r *row) {
-	if a.squares == nil {
-		a.ensemble, a.squares = r.ensemble, make([]float64, len(r.alive))
+func (a *particleMean) add(r *row) {
+	if a.sums == nil {
+		a.ensemble, a.sums = r.ensemble, make([]float64, len(r.alive)*a.width)
 	}
-	for i, f := range r.ofParticles() {
-		a.squares[i] += (f - r.y) * (f - r.y)
+	for i := range r.alive {
+		a.count(r, i, a.of(i))
 	}
-	a.n++
+	a.rows++
 }
 
-func (a *particleRMSE) result() ([]float64, float64) {
+func (a *particleMean) of(i int) []float64 { return a.sums[i*a.width : (i+1)*a.width] }
+
+func (a *particleMean) result() ([]float64, float64) {
 	e := a.ensemble
 	groups := make([]float64, e.groups)
 	for g := range groups {
 		for i := e.bounds[g]; i < e.bounds[g+1]; i++ {
-			groups[g] += e.weights[i] * math.Sqrt(a.squares[i]/a.n)
+			groups[g] += e.weights[i] * a.score(a.of(i), a.rows)
 		}
 	}
 	return e.withAndWithout(groups), math.NaN()

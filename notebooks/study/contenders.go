@@ -2,7 +2,9 @@ package study
 
 import (
 	"context"
+	"maps"
 	"math"
+	"strings"
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
@@ -128,13 +130,29 @@ func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, se
 	if !found {
 		return diverged(), err
 	}
-	table := must(metric.Scores(prediction.Standardised(), prediction.StandardiseTarget(parts.Test.Y)))
+	of, y := prediction.Standardised(), prediction.StandardiseTarget(parts.Test.Y)
+	table := must(metric.Scores(of, y))
 	series, err := calibrationOf(prediction, parts.Test.Y)
 	r := Result{Values: map[string]float64{}, Series: series}
 	for _, s := range table {
 		r.Values[s.Name] = s.Value
 	}
+	if of.Classes() > 0 {
+		maps.Copy(r.Values, scoresBy(particleScorers(y), of))
+	}
 	return r, err
+}
+
+// particleScorers are the paper's scores of a classification beside the NLPD: means over particles of each one's own.
+func particleScorers(y []float64) []scorer {
+	return []scorer{{"particle ECE", metric.ParticleECE, y}, {"particle accuracy", metric.ParticleAccuracy, y}}
+}
+
+// paper has the paper's numbers for the contender in a table's data set; variants of a method, after a comma, have the
+// method's.
+func (c contender) paper(table, data string) map[string]Reported {
+	method, _, _ := strings.Cut(c.name, ",")
+	return reportedIn(table, data)[method]
 }
 
 // predicted is a contender's prediction of the test part; found is false if every attempt diverged, or on an error.

@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
+	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
@@ -40,7 +41,7 @@ var sinTanh = synthetic{
 	draw:  func(seed uint64) (*dataset.Dataset, error) { return dataset.SinTanh(100, seed) },
 	panel: func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, frame viz.Frame) (*viz.Figure, error) {
 		frame.XLabel, frame.YLabel = "x", "y"
-		return viz.Along(ctx, p, parts.Train.Features[0], viz.AlongOptions{From: -6, To: 6, Data: parts.Train,
+		return viz.Along(ctx, p, parts.Train.Features[0], viz.AlongOptions{From: -7, To: 7, Data: parts.Train,
 			BandOptions: viz.BandOptions{
 				TrainX: mat.Col(nil, 0, parts.Test.X), TrainY: parts.Test.Y, TrainLabel: "test data",
 				Frame: frame, True: dataset.SinTanhMean,
@@ -89,8 +90,8 @@ func scoreSinTanh(p bayes.Prediction, test *dataset.Dataset) map[string]float64 
 }
 
 func scoreTwoMoons(p bayes.Prediction, test *dataset.Dataset) map[string]float64 {
-	return scoresBy([]scorer{{"NLPD", metric.NLPD, test.Y}, {"ECE", metric.ECE, test.Y},
-		{"accuracy", metric.Accuracy, test.Y}}, p)
+	return scoresBy(append(particleScorers(test.Y), scorer{"NLPD", metric.NLPD, test.Y},
+		scorer{"ECE", metric.ECE, test.Y}, scorer{"accuracy", metric.Accuracy, test.Y}), p)
 }
 
 // scorer is a score and the targets that it is taken against.
@@ -124,12 +125,16 @@ func (s synthetic) parts(repetition uint64) (parts dataset.Parts, err error) {
 	return parts, nil
 }
 
-// bench has a model without scaling: the noise has variance 1 in the target's own units. As in the paper it validates
-// after each batch.
-func (s synthetic) bench(o Options) *bench {
+// unscaled is the model without scaling: the noise has variance 1 in the target's own units.
+func (s synthetic) unscaled() bayes.Model {
 	model := s.model
 	model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
-	b := newBench(model, syntheticBatch, s.extent(o).epochs, o.say)
+	return model
+}
+
+// bench validates after each batch, as the paper does.
+func (s synthetic) bench(o Options) *bench {
+	b := newBench(s.unscaled(), syntheticBatch, s.extent(o, "", false).epochs, o.say)
 	b.batchly = true
 	return b
 }
@@ -137,19 +142,22 @@ func (s synthetic) bench(o Options) *bench {
 // paperMethods are the first contenders.
 const paperMethods = 5
 
-// The default repetitions, and the paper's.
-const (
-	syntheticReps      = 10
-	syntheticPaperReps = 100
-)
+// syntheticPaperReps are the paper's repetitions.
+const syntheticPaperReps = 100
 
-func (s synthetic) extent(o Options) extent {
-	return o.extent(extent{syntheticReps, s.epochs}, extent{syntheticPaperReps, s.epochs})
+// extent of a contender: by default the paper's methods are repeated 30 times, but SGSMC-HMC, which costs ten times as
+// much as the others, and the methods that the paper does not have, ten times.
+func (s synthetic) extent(o Options, method string, extra bool) extent {
+	reps := 30
+	if method == "SGSMC-HMC" || extra {
+		reps = 10
+	}
+	return o.extent(extent{reps, s.epochs}, extent{syntheticPaperReps, s.epochs})
 }
 
 // syntheticVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
-const syntheticVersion = 2
+const syntheticVersion = 3
 
 // trials returns the contenders' trials; the repetition is the seed of the data and of the method. By default they are
 // the paper's.
@@ -161,20 +169,25 @@ func (s synthetic) trials(o Options) ([]*trial, error) {
 	}
 	var all []*trial
 	for i, c := range syntheticContenders(moves) {
+		extra := i > paperMethods // the first after them is the paper's SWAG by the authors' program
 		key := Key{Study: s.study, Data: s.data, Method: c.name, Settings: map[string]any{
 			"version": syntheticVersion, "model": s.model, "rows": syntheticRows, "batch": syntheticBatch, "epochs": b.epochs,
 			"attempts": c.attempts,
 		}}
 		run := func(ctx context.Context, repetition int) (Result, error) {
 			parts := must(s.parts(uint64(repetition)))
-			prediction, found, err := b.predicted(ctx, c, parts, uint64(repetition))
-			if !found {
+			posterior, err := b.best(ctx, c, parts, uint64(repetition))
+			if err != nil || posterior == nil {
 				return diverged(), err
 			}
-			return Result{Values: s.score(prediction, parts.Test)}, nil
+			r := Result{Values: s.score(must(posterior.Predict(ctx, parts.Test.X)), parts.Test)}
+			if repetition < drawnSeeds {
+				r.Series = must(thinned(posterior))
+			}
+			return r, nil
 		}
-		all = append(all, &trial{Key: key, reps: s.extent(o).reps, run: run, paper: reportedIn(s.study, s.data)[c.name],
-			extraMethod: i >= paperMethods})
+		all = append(all, &trial{Key: key, reps: s.extent(o, c.name, extra).reps, run: run, extraMethod: extra,
+			paper: c.paper(s.study, s.data)})
 	}
 	return all, nil
 }
@@ -200,7 +213,7 @@ func syntheticContenders(moves int) []contender {
 		"SWAG": {Method: baseline.SWAG{Collect: 200, Rank: 100, Samples: 1000}},
 		"VB":   {Method: baseline.VI{Draws: 100, Samples: 1000, ZeroMean: true, InitialStdDev: 1}},
 	}
-	all := contenders(syntheticRows)
+	all := slices.Insert(contenders(syntheticRows), paperMethods, authorsSWAG(200, 100))
 	for i, c := range all {
 		if a, ok := printed[c.name]; ok {
 			a.Rate = .01
@@ -210,55 +223,92 @@ func syntheticContenders(moves int) []contender {
 	return all
 }
 
-// figure is a row of panels for each of some seeds, or rows of three for a single one, a panel for each method, by
-// default the paper's.
-func (s synthetic) figure(seeds int) func(ctx context.Context, o Options, _ []*trial) (*viz.Figure, error) {
-	return func(ctx context.Context, o Options, _ []*trial) (*viz.Figure, error) {
-		if _, err := chosen("data set", o.Data, []string{s.data}); err != nil {
-			return nil, err
-		}
-		names := must(chosen("method", o.Methods, contenderNames()))
-		if len(o.Methods) == 0 {
-			names = names[:paperMethods]
-		}
-		moves := sgsmcPaperMoves
-		if seeds > 1 && !o.Full {
-			moves = sgsmcFewMoves
-		}
-		some := slices.DeleteFunc(syntheticContenders(moves), func(c contender) bool {
-			return !slices.Contains(names, c.name)
-		})
-		b := s.bench(o)
-		var all panels
-		for seed := range uint64(seeds) {
-			parts := must(s.parts(seed))
-			for _, c := range some {
-				c.attempts = c.attempts[:1]
-				posterior, err := b.best(ctx, c, parts, seed)
-				if err == nil && posterior == nil {
-					err = fmt.Errorf("%s on %s: every attempt diverged", c.name, s.data)
-				}
-				if err != nil {
-					return nil, err
-				}
-				frame := viz.Frame{Title: c.name, Width: 440, Height: 380}
-				if seeds > 1 {
-					frame.Width, frame.Height = 240, 270
-				}
-				all.add(s.panel(ctx, posterior, parts, frame))
-				o.say("%s: %s, seed %d of %d", s.data, c.name, seed+1, seeds)
-			}
-		}
-		grid := viz.GridOptions{Columns: 3, SharedX: true, SharedY: true}
-		if seeds > 1 {
-			grid.Columns = len(some)
-			for _, c := range some {
-				grid.ColumnNames = append(grid.ColumnNames, c.name)
-			}
-			for seed := range seeds {
-				grid.RowNames = append(grid.RowNames, fmt.Sprintf("seed %d", seed))
-			}
-		}
-		return all.grid(grid)
+// drawnSeeds are the first repetitions, whose posteriors are kept for the figures: the paper shows five.
+const drawnSeeds = 5
+
+// drawnParticles is how many particles of each are kept.
+const drawnParticles = 100
+
+// thinned has particles of a posterior as series, chosen at equal steps of the weights' sum, so that they weigh alike.
+func thinned(p *bayes.Posterior) (map[string][]float64, error) {
+	draws, err := p.Draws()
+	if err != nil {
+		return nil, err
 	}
+	all, err := compute.Float64s(draws.Phi)
+	if err != nil {
+		return nil, err
+	}
+	psi, err := compute.Float64s(draws.Psi)
+	if err != nil {
+		return nil, err
+	}
+	var phi []float64
+	weights, d := p.LogWeights().Weights(), p.Bound().D
+	j, sum := 0, weights[0]
+	for k := range drawnParticles {
+		for j < len(weights)-1 && sum < (float64(k)+.5)/drawnParticles {
+			j++
+			sum += weights[j]
+		}
+		phi = append(phi, all[j*d:(j+1)*d]...)
+	}
+	return map[string][]float64{"phi": phi, "psi": psi}, nil
+}
+
+// restored is the posterior of a repetition's particles.
+func (s synthetic) restored(r Result, train *dataset.Dataset) (*bayes.Posterior, error) {
+	bound, err := s.unscaled().Bind(train.Dims(), 1)
+	if err != nil {
+		return nil, err
+	}
+	return bayes.NewPosterior(bound, bayes.Draws{
+		Phi: compute.Floats(compute.Float64, r.Series["phi"], drawnParticles, bound.D),
+		Psi: compute.Floats(compute.Float64, r.Series["psi"], bound.W), LogWeights: bayes.EqualLogWeights(drawnParticles),
+	}, bayes.Origin{FeatureNames: train.Features, TargetNames: train.TargetNames(), Classes: train.Classes})
+}
+
+// first are the table's trials for a figure of the first repetition, by default of the paper's methods.
+func (s synthetic) first(o Options) ([]*trial, error) { return s.seeds(o, 1) }
+
+// several are those of several: by default three, in full the paper's five.
+func (s synthetic) several(o Options) ([]*trial, error) {
+	return s.seeds(o, min(o.extent(extent{reps: 3}, extent{reps: drawnSeeds}).reps, drawnSeeds))
+}
+
+func (s synthetic) seeds(o Options, count int) ([]*trial, error) {
+	all, err := s.trials(o)
+	for i, t := range all {
+		t.reps, t.extraMethod = count, i >= paperMethods
+	}
+	return all, err
+}
+
+// figure has a panel for each method, in rows of three; of several repetitions a row each.
+func (s synthetic) figure(ctx context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+	var all panels
+	grid := viz.GridOptions{Columns: 3, SharedX: true, SharedY: true}
+	frame := viz.Frame{Width: 440, Height: 380}
+	seeds := len(done[0].results)
+	if seeds > 1 {
+		grid.Columns, frame.Width, frame.Height = len(done), 240, 270
+		for _, t := range done {
+			grid.ColumnNames = append(grid.ColumnNames, t.Method)
+		}
+	}
+	for seed := range seeds {
+		parts := must(s.parts(uint64(seed)))
+		for _, t := range done {
+			r := t.results[seed]
+			if r.Series == nil {
+				return nil, fmt.Errorf("%s on %s: every attempt diverged", t.Method, s.data)
+			}
+			frame.Title = t.Method
+			all.add(s.panel(ctx, must(s.restored(r, parts.Train)), parts, frame))
+		}
+		if seeds > 1 {
+			grid.RowNames = append(grid.RowNames, fmt.Sprintf("seed %d", seed))
+		}
+	}
+	return all.grid(grid)
 }

@@ -34,7 +34,7 @@ func TestReported(t *testing.T) {
 			t.Errorf("%s: %v, want %v", data, got, want)
 		}
 	}
-	glass := reportedIn("ohsmc.table8", "glass")["VB"]["ECE"]
+	glass := reportedIn("ohsmc.table8", "glass")["VB"]["particle ECE"]
 	if glass.Value != .22 || math.Abs(glass.SE-.09/math.Sqrt(10)) > 1e-9 {
 		t.Errorf("%v", glass)
 	}
