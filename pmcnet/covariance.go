@@ -63,7 +63,8 @@ const (
 
 // scatter is the contribution of an iteration's draws to each proposal's covariance, beta ((1 - eta) S^ + eta S~), with
 // the weight of the previous covariance, 1 - beta. S^ is the covariance by the draws' weights and S~ that by the
-// clipped weights, each about its own mean.
+// clipped weights, each about its own mean. This is the paper's (13); the authors' program begins with beta = 1, which
+// forgets Sigma_1, and computes Bessel's factor, 1 - sum_k w_k^2, but does not use it.
 type scatter struct {
 	before *Node // 1 - beta, a scalar
 	// The covariance is sum_k weights_k x_k x_k^T - v v^T, with rows x_k, [M, K, D], weights, [M, K], and a vector v =

@@ -54,7 +54,7 @@ const mostStages = 8
 // stages cuts a ladder of n powers into parts of equal length. It gives the number of powers that are weighed before
 // the end of each stage; 0 for the last, which goes to the posterior. Islands meet where the next power has just been
 // weighed and particles have not been moved: so they are chosen by all that is known of them, and copies go apart at
-// once.
+// once. In the paper they may meet at every step; here at most seven times.
 func stages(n int) (ends []int) {
 	meetings := min(n, mostStages-1)
 	for s := range meetings {

@@ -68,7 +68,9 @@ type Tempered struct {
 
 	// Ladder holds the powers of the likelihood, ascending, the last 1. Empty: each is chosen during the run, as the
 	// largest at which the effective sample size is at least Threshold J. With a Ladder the evidence has no bias from the
-	// choice of the powers; a ladder chosen during the run adds a bias of order 1/J.
+	// choice of the powers; a ladder chosen during the run adds a bias of order 1/J. So do, with a Ladder too, step sizes,
+	// scales and a number of moves that are chosen by the particles that they then move: only a kernel of fixed settings,
+	// with Moves given, leaves the evidence unbiased.
 	Ladder []float64
 	// Threshold is a share of J, above 0 and below 1. It chooses the powers where Ladder is empty; the particles are then
 	// resampled and moved at each power. With a Ladder they are moved at each power, but resampled (unless WasteFree is

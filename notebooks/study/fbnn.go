@@ -171,7 +171,7 @@ func fbnnMethods(draws, epochs int) []fbnnMethod {
 }
 
 // fbnnVersion is part of the key of kept results: it changes when the code gives other numbers for the same settings.
-const fbnnVersion = 2
+const fbnnVersion = 3
 
 // The draws of each chain, and the epochs of all training: of a run as it is, and of the paper's.
 const (
@@ -184,7 +184,7 @@ const (
 func fbnnTrials(regression bool) func(o Options) ([]*trial, error) {
 	return func(o Options) ([]*trial, error) {
 		var all []*trial
-		e := o.extent(extent{1, fbnnEpochs}, extent{3, fbnnPaperEpochs})
+		e := o.extent(extent{3, fbnnEpochs}, extent{3, fbnnPaperEpochs})
 		draws := fbnnDraws
 		if o.Full {
 			draws = fbnnPaperDraws
@@ -402,7 +402,8 @@ func gapToProbability(probability, y []float64) float64 {
 	return gap
 }
 
-// potential adds Phi of a baseline's particles: the mean of -log p(y | theta) over at most 100 of them.
+// potential adds Phi of a baseline's particles: the mean of -log p(y | theta) over at most 100 of them. Draws of SWAG's
+// Gaussian are independent, so that its effective sample size is their number.
 func (r fbnnRun) potential(ctx context.Context, f *fbnnFit, out Result) {
 	p := must(f.posterior.Predict(ctx, r.parts.Train.X))
 	p, y := p.Standardised(), p.StandardiseTarget(r.parts.Train.Y)
@@ -410,6 +411,11 @@ func (r fbnnRun) potential(ctx context.Context, f *fbnnFit, out Result) {
 		if s.Name == "NLPD" {
 			out.Values["Phi"] = s.Mean() * float64(len(y))
 		}
+	}
+	if _, swag := r.method.algorithm.(baseline.SWAG); swag { // the one of these whose ESS the paper has
+		v, draws := out.Values, float64(f.posterior.Particles())
+		v["ESS, least"], v["ESS, median"], v["ESS, most"] = draws, draws, draws
+		v[essOfSeconds] = draws / v["seconds of a fit"]
 	}
 }
 
@@ -428,7 +434,7 @@ func (r fbnnRun) chain(f *fbnnFit, p bayes.Prediction, out Result) {
 	}
 	v["ESS, least"], v["ESS, median"], v["ESS, most"] = effective(must(diag.OfPosterior(f.posterior)), nil)
 	v["ESS of f, least"], v["ESS of f, median"], _ = effective(must(diag.OfPrediction(p)), p.Outputs)
-	v["least ESS a second"] = v["ESS, least"] / v["seconds of a fit"]
+	v[essOfSeconds] = v["ESS, least"] / v["seconds of a fit"]
 	if spent := v["full evaluations"]; spent > 0 {
 		v["least ESS in 1000 full evaluations"] = 1000 * v["ESS, least"] / spent
 	}

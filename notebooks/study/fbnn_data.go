@@ -17,10 +17,10 @@ import (
 )
 
 // The simulated sets of the paper are scikit-learn's make_regression and make_classification with 5 000 000 rows of
-// 1000 features. These are made the same way, with fewer rows and features.
+// 1000 features. These are made the same way, with fewer rows.
 const (
 	simulatedRows, simulatedMore = 2000, 20_000
-	simulatedFeatures            = 100
+	simulatedFeatures            = 1000
 	informative                  = 10 // of the features
 )
 
@@ -117,7 +117,6 @@ func blank(name string, rows int) (d *dataset.Dataset, x *mat.Dense) {
 const (
 	inBlocks                 = " in blocks"
 	streamedFew, streamedAll = 10_000, 5_000_000
-	streamedFeatures         = 1000
 	streamedTests            = 2000    // rows of the test part, which come
 	streamedMost             = 1 << 40 // after all that a training part may have
 )
@@ -125,20 +124,20 @@ const (
 // streamedRows returns rows of a generator, with the noise of simulateRegression.
 func streamedRows(repetition, rows int) dataset.Source {
 	return dataset.Simulated{
-		N: rows, Features: streamedFeatures, Noise: math.Sqrt(.1), Seed: uint64(repetition),
+		N: rows, Features: simulatedFeatures, Noise: math.Sqrt(.1), Seed: uint64(repetition),
 	}
 }
 
 // streamedTest returns further rows of the same generator, beyond all rows of the training part.
 func streamedTest(repetition int, _ bool) (dataset.Parts, error) {
 	d := &dataset.Dataset{Name: "simulated regression" + inBlocks, Task: dataset.Regression, Target: "y"}
-	for k := range streamedFeatures {
+	for k := range simulatedFeatures {
 		d.Features = append(d.Features, fmt.Sprintf("x%d", k+1))
 	}
-	x, y := make([]float64, streamedTests*streamedFeatures), make([]float64, streamedTests)
+	x, y := make([]float64, streamedTests*simulatedFeatures), make([]float64, streamedTests)
 	all := streamedRows(repetition, streamedMost+streamedTests)
 	err := all.Read(context.Background(), streamedMost, x, y)
-	d.X, d.Y = mat.NewDense(streamedTests, streamedFeatures, x), y
+	d.X, d.Y = mat.NewDense(streamedTests, simulatedFeatures, x), y
 	return dataset.Parts{Test: d}, err
 }
 

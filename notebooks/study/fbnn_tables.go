@@ -23,21 +23,27 @@ var (
 )
 
 // fbnnCells returns the cells of a table of these metrics, with speed-ups. As in the paper, a speed-up is the least
-// effective sample size a second divided by BNN-SGHMC's.
+// effective sample size a second divided by BNN-SGHMC's. Its error is by the delta method, of two independent means.
 func fbnnCells(id string, metrics []string) func(done []*trial) []Cell {
 	return func(done []*trial) (cells []Cell) {
 		for _, group := range byDataSet(done) {
-			base := math.NaN()
+			base, baseSE := math.NaN(), math.NaN()
 			for _, t := range group {
-				if t.Method == fbnnBaseline {
-					base = mean(t.results, essOfSeconds)
+				for _, c := range t.cells(id) {
+					if t.Method == fbnnBaseline && c.Metric == essOfSeconds {
+						base, baseSE = c.Ours, c.SE
+					}
 				}
 			}
 			for _, t := range group {
 				some := t.cells(id)
 				if i := slices.IndexFunc(some, func(c Cell) bool { return c.Metric == essOfSeconds }); i >= 0 && !math.IsNaN(base) {
 					c := some[i]
-					c.Metric, c.Ours, c.SE, c.Paper, c.PaperSE = speedUp, c.Ours/base, math.NaN(), nil, nil
+					se := math.NaN()
+					if t.Method != fbnnBaseline { // whose own is 1 by definition
+						se = math.Hypot(c.SE, c.Ours*baseSE/base) / base
+					}
+					c.Metric, c.Ours, c.SE, c.Paper, c.PaperSE = speedUp, c.Ours/base, se, nil, nil
 					if p, ok := t.paper[speedUp]; ok {
 						c.Paper = &p.Value
 					}

@@ -81,8 +81,8 @@ func TestFBNNRepetition(t *testing.T) {
 // The networks have as many weights as the paper's, or as the tables' notes say; Adult has the 14 columns of the
 // original, of which a category's is its number; what a user would have to bring is refused with where to put it.
 func TestFBNNSets(t *testing.T) {
-	for name, want := range map[string]int{"wine": 241, "boston": 3009, "adult": 2761, "simulated regression": 2241,
-		"simulated classification": 2241} {
+	for name, want := range map[string]int{"wine": 241, "boston": 3009, "adult": 2761, "simulated regression": 20_241,
+		"simulated classification": 20_241} {
 		d := fbnnSetOf(name)
 		parts := must(d.parts(0, false))
 		bound, err := d.model().Bind(parts.Train.Dims(), 1)
@@ -91,7 +91,7 @@ func TestFBNNSets(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct{ features, targets, want int }{
-		"simulated regression" + inBlocks: {streamedFeatures, 1, 20_241}, "NACC": {56, 1, 5761},
+		"simulated regression" + inBlocks: {simulatedFeatures, 1, 20_241}, "NACC": {56, 1, 5761},
 		"YearPredictionMSD": {90, 1, 7937}, "MNIST": {784, 10, 3985}, "NACC diagnosis": {56, 1, 5761},
 		"CelebA": {39, 1, 4673}, "SVHN": {3072, 10, 199_082},
 	} {
@@ -136,13 +136,18 @@ func TestFBNNPaper(t *testing.T) {
 			t.Errorf("%v, want %v", c.got, c.want)
 		}
 	}
-	of := func(method string, v float64) *trial {
-		return &trial{Key: Key{Data: "boston", Method: method},
-			results: []Result{{Values: map[string]float64{essOfSeconds: v}}}}
+	of := func(method string, all ...float64) *trial {
+		one := &trial{Key: Key{Data: "boston", Method: method}}
+		for _, v := range all {
+			one.results = append(one.results, Result{Values: map[string]float64{essOfSeconds: v}})
+		}
+		return one
 	}
-	cells := fbnnCells("x", []string{speedUp})([]*trial{of("DNN", math.NaN()), of(fbnnBaseline, .5), of("BNN-pCN", 2)})
-	if len(cells) != 2 || cells[1].Method != "BNN-pCN" || cells[1].Ours != 4 {
-		t.Errorf("speed-ups %+v, want 1 and 4", cells)
+	cells := fbnnCells("x", []string{speedUp})([]*trial{of("DNN", math.NaN()), of(fbnnBaseline, .4, .6),
+		of("BNN-pCN", 1, 3)})
+	if len(cells) != 2 || cells[1].Method != "BNN-pCN" || cells[1].Ours != 4 || !math.IsNaN(cells[0].SE) ||
+		math.Abs(cells[1].SE-4*math.Hypot(1/2., .1/.5)) > 1e-12 {
+		t.Errorf("speed-ups %+v, want 1 and 4, with the error of the second", cells)
 	}
 }
 

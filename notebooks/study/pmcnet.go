@@ -77,11 +77,14 @@ func (d pmcnetData) sized(o Options) pmcnetData {
 	return d
 }
 
+// shallow are the repetitions of the small networks, and the epochs of the others' training.
+var shallow = extent{10, 200}
+
 func controlData(rows int) pmcnetData {
 	return pmcnetData{
 		name: fmt.Sprintf("control %d", rows), network: nn.MLP{Hidden: []int{3}, Activation: nn.Tanh},
 		likelihood: bayes.Bernoulli{}, scale: 2, raw: true, iterations: 20, curves: true,
-		own: extent{3, 200}, paper: extent{10, 200},
+		own: shallow, paper: shallow,
 		parts: func(repetition uint64) (dataset.Parts, error) {
 			return dataset.Parts{Train: drawControl(rows, repetition+1, 1), Test: drawControl(400, repetition+1, 2)}, nil
 		},
@@ -119,18 +122,17 @@ func deepData(name string) pmcnetData {
 // pmcnetSets returns all data sets.
 func pmcnetSets() []pmcnetData {
 	tanh := func(units int) nn.MLP { return nn.MLP{Hidden: []int{units}, Activation: nn.Tanh} }
-	own, paper := extent{2, 200}, extent{10, 200}
 	return []pmcnetData{
 		controlData(50), controlData(400), controlData(1600),
 		{name: "ionosphere", network: tanh(5), likelihood: bayes.Bernoulli{}, parts: published("ionosphere"), iterations: 50,
-			own: own, paper: paper},
-		{name: "wine", network: tanh(3), likelihood: bayes.Categorical{}, iterations: 20, curves: true, own: own,
-			paper: paper,
+			own: shallow, paper: shallow},
+		{name: "wine", network: tanh(3), likelihood: bayes.Categorical{}, iterations: 50, curves: true,
+			own: shallow, paper: shallow,
 			parts: func(repetition uint64) (dataset.Parts, error) {
 				return dataset.MustLoad("wine").Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, repetition)
 			}},
-		{name: "glass", network: tanh(10), likelihood: bayes.Categorical{}, parts: published("glass"), iterations: 20,
-			curves: true, own: own, paper: paper},
+		{name: "glass", network: tanh(10), likelihood: bayes.Categorical{}, parts: published("glass"), iterations: 70,
+			curves: true, own: shallow, paper: shallow},
 		deepData("protein"), deepData("naval"),
 		pictureData("MNIST-C", nn.LeNet5(28, 28, 1), once(changed(digits, rotated)),
 			pictureSize{45_000, 15_000, 10_000, extent{}}),
@@ -194,7 +196,7 @@ type pmcnetMethod struct {
 }
 
 // methods returns all methods for a data set.
-func (d pmcnetData) methods(full bool) []pmcnetMethod {
+func (d pmcnetData) methods() []pmcnetMethod {
 	paper := pmcnet.PMC{Iterations: d.iterations, Resampling: pmcnet.GlocalEvery(2)}
 	tempered := pmcnet.PMC{Iterations: 20, Start: pmcnet.FromPrior, StdDev: .5, Weights: pmcnet.Tempered,
 		Resampling: pmcnet.GlocalEvery(2)}
@@ -209,10 +211,6 @@ func (d pmcnetData) methods(full bool) []pmcnetMethod {
 	gradientFree, covarianceFree, dm := paper, paper, paper
 	gradientFree.Ascent, covarianceFree.Covariance = pmcnet.NoAscent, pmcnet.FixedCovariance
 	dm.Ascent, dm.Covariance = pmcnet.NoAscent, pmcnet.FixedCovariance
-	particles := 1000
-	if full {
-		particles = 2000
-	}
 	others := []pmcnetMethod{
 		{"MLE", baseline.MLE{}}, {"MAP", baseline.MAP{}}, {"BBP", baseline.VI{}},
 		{"SGLD", baseline.SGLD{Offset: 100, Decay: .55, StepSize: d.annealed()}}, {"MCDropout", baseline.Dropout{}},
@@ -232,7 +230,7 @@ func (d pmcnetData) methods(full bool) []pmcnetMethod {
 	return append(others, []pmcnetMethod{
 		{pmcPaper, paper}, {pmcGradFree, gradientFree}, {pmcCovFree, covarianceFree},
 		{pmcDM, dm}, {pmcLight, light}, {pmcTempered, tempered},
-		{pmcAnnealed, annealed.Annealed{SMC: smc.Tempered{Particles: particles}, Bridge: annealed.NoBridge}},
+		{pmcAnnealed, annealed.Annealed{SMC: smc.Tempered{Particles: 1000}, Bridge: annealed.NoBridge}},
 	}...)
 }
 
@@ -269,7 +267,7 @@ func pmcnetTrials(sets, methods []string) func(o Options) ([]*trial, error) {
 			d := d.sized(o)
 			e := o.extent(d.own, d.paper)
 			scales := make([]float64, e.reps)
-			for _, m := range d.methods(o.Full) {
+			for _, m := range d.methods() {
 				if !slices.Contains(methods, m.name) {
 					continue
 				}
@@ -312,7 +310,7 @@ func (d pmcnetData) priorScale(ctx context.Context, o Options, repetition int) f
 		return d.scale
 	}
 	store := must(OpenStore(o))
-	all := d.methods(o.Full)
+	all := d.methods()
 	m := all[slices.IndexFunc(all, func(m pmcnetMethod) bool { return m.name == pmcTempered })]
 	key := d.key(m, 0)
 	key.Method = "scale of the prior"

@@ -22,6 +22,18 @@ var (
 	deepMetrics = []string{"MSE", "MSE std", "MSE of the mean", "NLPD", "ESS", "k-hat"}
 )
 
+// ablationTrials returns the trials of the variants, with the numbers that Table 3 prints where Table 2 prints others
+// of the same run.
+func ablationTrials(o Options) ([]*trial, error) {
+	all, err := pmcnetTrials(pmcControls[2:], pmcVariants)(o)
+	for _, t := range all {
+		if printed := reportedIn("pmcnet.table3", t.Data)[t.Method]; printed != nil {
+			t.paper = printed
+		}
+	}
+	return all, err
+}
+
 // only returns the cells of these metrics, in their order, that have a value. The k-hat of particles without weights
 // has none.
 func only(cells []Cell, metrics []string) (some []Cell) {
@@ -39,8 +51,8 @@ func only(cells []Cell, metrics []string) (some []Cell) {
 func timedTrials(o Options) (all []*trial, err error) {
 	sets := pmcnetSets()
 	d := sets[slices.IndexFunc(sets, func(d pmcnetData) bool { return d.name == "ionosphere" })]
-	e := o.extent(extent{1, d.own.epochs}, extent{3, d.paper.epochs})
-	for _, m := range d.methods(o.Full) {
+	e := o.extent(extent{3, shallow.epochs}, extent{3, shallow.epochs})
+	for _, m := range d.methods() {
 		paper := reportedIn("pmcnet.table11", d.name)[m.name]
 		if paper == nil && !slices.Contains(pmcRivals, m.name) {
 			continue

@@ -189,15 +189,18 @@ func TestEvidenceRuns(t *testing.T) {
 // Rows are chosen by name, also by one with a comma, at which the command cuts it.
 func TestEvidenceAsked(t *testing.T) {
 	evidence := must(Find("pmcnet.evidence"))
-	for want, o := range map[string]Options{"linear; tanh 2; ReLU 2": {}, "ReLU 8": {Data: []string{"ReLU 8"}},
-		"tanh 4, learnt": {Data: []string{"tanh 4", "learnt"}}} {
+	for want, o := range map[string]Options{
+		"ReLU 8": {Data: []string{"ReLU 8"}}, "tanh 4, learnt": {Data: []string{"tanh 4", "learnt"}},
+	} {
 		done, _, err := evidence.asked(o)
 		if got := strings.Join(distinct(done, (*trial).dataSet), "; "); got != want || err != nil {
 			t.Errorf("%+v: %s (%v), want %s", o, got, err, want)
 		}
 	}
-	if all, _, err := evidence.asked(Options{Full: true}); err != nil || len(all) != 14 {
-		t.Errorf("-full: %d rows, %v", len(all), err)
+	for full, want := range map[bool]int{false: 13, true: 19} {
+		if all, _, err := evidence.asked(Options{Full: full}); err != nil || len(all) != want {
+			t.Errorf("-full %v: %d rows, want %d: %v", full, len(all), want, err)
+		}
 	}
 }
 

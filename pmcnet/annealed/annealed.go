@@ -379,7 +379,8 @@ func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
 // mostTries is the largest number of draws of the mixture made for each wanted draw in canonical order.
 const mostTries = 50
 
-// inOrder draws from the mixture until n draws are in canonical order, [n, D]. share is their share of all draws.
+// inOrder draws from the mixture until n draws are in canonical order, [n, D]. share is their share of all draws,
+// which end at the n-th: (n - 1)/(tried - 1) would have no bias, that of n/tried is at most 1/n of it.
 func (r *annealing) inOrder(ctx context.Context, q mixture, n int) (x *mat.Dense, share float64, err error) {
 	rng := rand.New(rand.NewPCG(r.Seed, 0x62726964))
 	x = mat.NewDense(n, r.problem.Dim, nil)
