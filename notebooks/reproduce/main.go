@@ -246,8 +246,10 @@ type request struct {
 	studies []study.Experiment
 	options study.Options
 	record  bool
-	hours   float64 // that everything may take; 0: it is not asked for
-	on      string  // the cluster; empty: this process
+	verify  bool
+	limits  study.Limits // of -verify
+	hours   float64      // that everything may take; 0: it is not asked for
+	on      string       // the cluster; empty: this process
 }
 
 // reproduce runs studies and prints their tables.
@@ -268,16 +270,24 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	}
 	asked.options.Commit = commit
 	var records *study.Records
-	if asked.record {
+	if asked.record || asked.verify {
 		if err != nil {
-			return fmt.Errorf("-record: which commit is it? %w", err)
+			return fmt.Errorf("-record and -verify: which commit is it? %w", err)
 		}
 		if records, err = study.OpenRecords(root); err != nil {
 			return err
 		}
-		if len(asked.studies) == 0 {
-			return records.Save()
+	}
+	if asked.verify {
+		asked.options.Progress = func(line string) { fmt.Fprintln(out, line) }
+		err := records.Verify(ctx, asked.studies, asked.options, asked.limits)
+		if !asked.record {
+			return err
 		}
+		return errors.Join(err, records.Save())
+	}
+	if asked.record && len(asked.studies) == 0 {
+		return records.Save()
 	}
 	var failed []error
 	if asked.on != "" {
@@ -301,8 +311,11 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 			return errors.New("interrupted: what is done is kept; the same command (without -fresh) goes on from there")
 		}
 		if records != nil && len(cells) > 0 {
-			records.Record(cells, commit)
-			if fault := records.Save(); fault != nil {
+			fault := records.Record(s, one.options, cells, commit)
+			if fault == nil {
+				fault = records.Save()
+			}
+			if fault != nil {
 				return errors.Join(err, fault)
 			}
 		}
@@ -334,12 +347,18 @@ func parsed(args []string) (request, error) {
 	all := flags.Bool("all", false, "every study that can be run, each with its share of the hours: further repetitions, "+
 		"up to the paper's, as long as it lasts, those of earlier runs counted in; with -record")
 	flags.Float64Var(&asked.hours, "hours", study.Hours(), "what -all may take on two cores")
+	flags.BoolVar(&asked.verify, "verify", false, "compute the cheapest repetition of each recorded row again, and "+
+		"compare it: of the studies named, or of all; with -record the rows say at which commit that was")
+	flags.Float64Var(&asked.limits.Under, "under", 0, "with -verify: only rows of fewer `seconds`")
+	flags.Float64Var(&asked.limits.Within, "within", 0, "with -verify: rows of so many `seconds` in all, the cheapest of "+
+		"each study in turn")
 	flags.StringVar(&asked.on, "on", "", "do repetitions side by side: \"ray\" by Ray on this machine, an "+
 		"`address` such as ray://head:10001 on a cluster whose nodes have the project's environment, \"slurm\" by an "+
 		"array job, whose script is written")
 	flags.BoolVar(&o.Fresh, "fresh", false, "compute everything again instead of using kept results")
 	ids, err := program.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
        go run ./notebooks reproduce -all [-hours H]
+       go run ./notebooks reproduce -verify [ID...] [-under S] [-within S]
 
 Runs the studies behind tables or figures and prints their results beside the paper's: mean, standard error, number of
 repetitions, seconds. Each completed repetition is kept: after Ctrl-C, the same command continues from there. The IDs
@@ -348,11 +367,16 @@ are those of "go run ./notebooks list".
 	if err != nil {
 		return asked, err
 	}
+	own := o.Reps > 0 || o.Epochs > 0 || o.Full || *data != "" || *methods != "" || o.Fresh || asked.on != ""
 	switch {
+	case asked.verify && (own || *all):
+		return asked, errors.New("reproduce -verify computes rows as they are recorded: leave the flags -all, -reps, " +
+			"-epochs, -full, -data, -methods, -on and -fresh out")
+	case !asked.verify && asked.limits != study.Limits{}:
+		return asked, errors.New("-under and -within limit -verify: give it too, or leave them out")
 	case !*all:
 		asked.hours = 0
-	case len(ids) > 0 || o.Reps > 0 || o.Epochs > 0 || o.Full || *data != "" || *methods != "" || o.Fresh ||
-		asked.on != "":
+	case len(ids) > 0 || own:
 		return asked, errors.New("reproduce -all computes every study with its own settings: leave IDs and the flags " +
 			"-reps, -epochs, -full, -data, -methods, -on and -fresh out; to begin anew delete the folder of the kept results")
 	case !(asked.hours > 0):
@@ -366,6 +390,11 @@ are those of "go run ./notebooks list".
 	if asked.on != "" && o.Fresh {
 		return asked, errors.New("-on with -fresh: to compute everything again, delete the folder of the kept results, " +
 			"and leave -fresh out")
+	}
+	if len(ids) == 0 && asked.verify {
+		for _, share := range study.Shares() {
+			ids = append(ids, share.IDs...)
+		}
 	}
 	if len(ids) == 0 && !asked.record {
 		return asked, errors.New("reproduce: which study? `go run ./notebooks list` shows their IDs")
@@ -425,13 +454,15 @@ func where(out io.Writer, s study.Experiment, o study.Options) error {
 	return nil
 }
 
-// commitOf is the commit of the clone that the command runs in, and whether its code has changes.
+// commitOf is the last commit of the clone that the command runs in which changed code, so that texts and records may
+// follow it, and whether the code has changes.
 func commitOf(ctx context.Context, root string) (string, error) {
-	commit, err := git(ctx, root, "rev-parse", "--short=7", "HEAD")
+	code := []string{"--", "*.go", "go.mod", "go.sum"}
+	commit, err := git(ctx, root, append([]string{"log", "-1", "--format=%h", "--abbrev=7"}, code...)...)
 	if err != nil {
 		return "", err
 	}
-	changed, err := git(ctx, root, "status", "--porcelain", "--untracked-files=no", "--", "*.go", "go.mod")
+	changed, err := git(ctx, root, append([]string{"status", "--porcelain", "--untracked-files=no"}, code...)...)
 	if changed != "" {
 		commit += " with changes"
 	}

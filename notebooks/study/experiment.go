@@ -26,6 +26,12 @@ type Experiment struct {
 	cells   func(done []*trial) []Cell // in place of the trials' own; nil: these
 	// draw is nil of a table. Figures without trials train as they draw.
 	draw func(ctx context.Context, o Options, done []*trial) (*viz.Figure, error)
+	// drawing is counted up when draw shows something else, so that notebooks that show the earlier picture are found.
+	drawing int
+	// like are trials with the settings of a figure without trials; nil: none
+	like func(o Options) ([]*trial, error)
+	// bySeconds: runs end after some seconds, so that no two are the same
+	bySeconds bool
 }
 
 // trial is a method on a data set, which is repeated: a row of a table, a curve or a panel of a figure.

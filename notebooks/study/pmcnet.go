@@ -314,7 +314,7 @@ func (d pmcnetData) priorScale(ctx context.Context, o Options, repetition int) f
 	m := all[slices.IndexFunc(all, func(m pmcnetMethod) bool { return m.name == pmcTempered })]
 	key := d.key(m, 0)
 	key.Method = "scale of the prior"
-	results := must(store.Repeat(ctx, key, repetition+1, func(ctx context.Context, repetition int) (Result, error) {
+	found := must(store.once(ctx, key, repetition, repetition+1, func(ctx context.Context, _ int) (Result, error) {
 		r := pmcnetRun{pmcnetData: d, seed: uint64(repetition), say: o.say}
 		r.curves = false
 		best, err := goldenSection(math.Log(scaleFrom), math.Log(scaleTo), scaleFits,
@@ -328,7 +328,7 @@ func (d pmcnetData) priorScale(ctx context.Context, o Options, repetition int) f
 			})
 		return Result{Values: map[string]float64{"scale": math.Exp(best.X), "NLPD": best.Value}}, err
 	}))
-	return results[repetition].Values["scale"]
+	return found.Values["scale"]
 }
 
 // pmcnetRun is one repetition of a data set.

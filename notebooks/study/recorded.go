@@ -1,6 +1,7 @@
 package study
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -24,12 +25,13 @@ type Records struct {
 	studies []recorded
 }
 
-// recorded is a file: the cells of a study, each with the commit that it was measured at, and remarks. A study outside
-// the catalogue has its own title.
+// recorded is a file: the cells of a study, each with the commit that it was measured at, what it takes to compute its
+// rows again, and remarks. A study outside the catalogue has its own title.
 type recorded struct {
 	Study   string         `json:"study"`
 	Title   string         `json:"title,omitempty"`
 	Cells   []recordedCell `json:"cells,omitempty"`
+	Rows    []rowRecord    `json:"rows,omitempty"`
 	Remarks []remark       `json:"remarks,omitempty"`
 }
 
@@ -86,10 +88,14 @@ func readRecords(folder fs.FS) (studies []recorded, err error) {
 	return studies, nil
 }
 
-// Record puts in cells, measured at their own commit or else at the given one, in place of those with the same data
-// set, method and metric. A metric that a method no longer has on a data set, such as one that only some results have,
-// goes.
-func (r *Records) Record(cells []Cell, commit string) {
+// Record puts in the cells of an experiment that ran with the options, measured at their own commit or else at the
+// given one, in place of those with the same data set, method and metric. A metric that a method no longer has on a
+// data set, such as one that only some results have, goes.
+func (r *Records) Record(e Experiment, o Options, cells []Cell, commit string) error {
+	rows, err := e.rows(o)
+	if err != nil {
+		return err
+	}
 	type group struct{ study, data, method string }
 	metrics := map[group][]string{}
 	for _, c := range cells {
@@ -123,6 +129,25 @@ func (r *Records) Record(cells []Cell, commit string) {
 			s.Cells = append(s.Cells, cell)
 		}
 	}
+	if i := slices.IndexFunc(r.studies, func(s recorded) bool { return s.Study == e.ID }); i >= 0 {
+		r.studies[i].put(rows)
+	}
+	return nil
+}
+
+// put puts in rows, in place of those with the same data set and method.
+func (s *recorded) put(rows []rowRecord) {
+	for _, now := range rows {
+		k := slices.IndexFunc(s.Rows, func(was rowRecord) bool { return was.Data == now.Data && was.Method == now.Method })
+		if k < 0 {
+			s.Rows = append(s.Rows, now)
+			continue
+		}
+		if verified := s.Rows[k].Verified; s.Rows[k].same(now) {
+			now.Verified = verified
+		}
+		s.Rows[k] = now
+	}
 }
 
 // Save writes the files, and RESULTS.md.
@@ -131,11 +156,7 @@ func (r *Records) Save() error {
 		return fmt.Errorf("record results: %w", err)
 	}
 	for _, s := range r.studies {
-		text, err := json.MarshalIndent(s, "", " ")
-		if err != nil {
-			return fmt.Errorf("record results: %w", err)
-		}
-		if err := renameio.WriteFile(filepath.Join(r.folder, s.Study+".json"), append(text, '\n'), 0o644); err != nil {
+		if err := renameio.WriteFile(filepath.Join(r.folder, s.Study+".json"), s.text(), 0o644); err != nil {
 			return fmt.Errorf("record results: %w", err)
 		}
 	}
@@ -143,6 +164,35 @@ func (r *Records) Save() error {
 		return fmt.Errorf("record results: %w", err)
 	}
 	return nil
+}
+
+// text is the file: JSON, with a line for each cell, row and remark.
+func (s recorded) text() []byte {
+	var out bytes.Buffer
+	line := func(value any) []byte { return must(json.Marshal(value)) }
+	fmt.Fprintf(&out, "{\n \"study\": %s", line(s.Study))
+	if s.Title != "" {
+		fmt.Fprintf(&out, ",\n \"title\": %s", line(s.Title))
+	}
+	lines(&out, "cells", s.Cells, line)
+	lines(&out, "rows", s.Rows, line)
+	lines(&out, "remarks", s.Remarks, line)
+	out.WriteString("\n}\n")
+	return out.Bytes()
+}
+
+// lines writes a field of JSON with the items of a list, a line each; none of an empty list.
+func lines[T any](out *bytes.Buffer, name string, items []T, line func(any) []byte) {
+	for i, item := range items {
+		separator := ","
+		if i == 0 {
+			separator = fmt.Sprintf(",\n %q: [", name)
+		}
+		fmt.Fprintf(out, "%s\n  %s", separator, line(item))
+	}
+	if len(items) > 0 {
+		out.WriteString("\n ]")
+	}
 }
 
 // Check returns an error unless RESULTS.md equals what the records render to.

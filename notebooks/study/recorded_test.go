@@ -41,11 +41,13 @@ func TestRecord(t *testing.T) {
 	}
 	old := cell("boston", "OHSMC", 7, .5, 2)
 	old.Metric = "of old"
-	records.Record([]Cell{old, cell("boston", "OHSMC", 1, .5, 2), cell("boston", "VB", math.Inf(1), math.NaN(), 2),
-		cell("yacht", "OHSMC", 3, math.NaN(), 1)}, "0000000")
+	of := Experiment{ID: "ohsmc.table8"}
+	failOn(records.Record(of, Options{}, []Cell{old, cell("boston", "OHSMC", 1, .5, 2),
+		cell("boston", "VB", math.Inf(1), math.NaN(), 2),
+		cell("yacht", "OHSMC", 3, math.NaN(), 1)}, "0000000"))
 	failOn(records.Save())
 	records = must(OpenRecords(root))
-	records.Record([]Cell{cell("boston", "OHSMC", 2, .25, 10)}, "1111111")
+	failOn(records.Record(of, Options{}, []Cell{cell("boston", "OHSMC", 2, .25, 10)}, "1111111"))
 	failOn(records.Save())
 	records = must(OpenRecords(root))
 	failOn(records.Check())

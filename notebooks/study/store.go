@@ -36,6 +36,7 @@ type Result struct {
 	Series  map[string][]float64 // by name; nil: none
 	Seconds float64
 	Commit  string // of the code that computed it; empty: unknown
+	Machine string // that computed it, see machine; empty: unknown
 }
 
 // Store keeps repetitions, a file each. Files are written whole or not at all; one that cannot be read is computed
@@ -126,7 +127,7 @@ func (s *Store) once(
 		if result, err = guarded(); err != nil {
 			return Result{}, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
 		}
-		result.Seconds, result.Commit = time.Since(start).Seconds(), s.commit
+		result.Seconds, result.Commit, result.Machine = time.Since(start).Seconds(), s.commit, machine()
 		if err := s.save(key, at, repetition, result); err != nil {
 			return Result{}, err
 		}
@@ -172,6 +173,7 @@ type record struct {
 	Series     map[string][]string `json:"series,omitempty"`
 	Seconds    float64             `json:"seconds"`
 	Commit     string              `json:"commit,omitempty"`
+	Machine    string              `json:"machine,omitempty"`
 }
 
 var plain = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
@@ -180,6 +182,13 @@ var plain = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
 type place struct {
 	dir      string
 	settings json.RawMessage
+	digest   string // of what the settings mean
+}
+
+// digest is a short name of a text, such as that of settings.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:6])
 }
 
 func (p place) file(repetition int) string {
@@ -192,10 +201,10 @@ func (s *Store) place(key Key) (p place, err error) {
 	if p.settings, err = json.Marshal(key.Settings); err != nil {
 		return p, fmt.Errorf("settings of %s: %w", key.Study, err)
 	}
-	sum := sha256.Sum256([]byte(meaning(p.settings)))
+	p.digest = digest(meaning(p.settings))
 	name := func(part string) string { return strings.TrimLeft(plain.ReplaceAllString(part, "_"), ".") } // no ".."
 	all := filepath.Join(s.dir, name(key.Study), name(key.Data), name(key.Method))
-	p.dir = filepath.Join(all, hex.EncodeToString(sum[:6]))
+	p.dir = filepath.Join(all, p.digest)
 	if _, err := os.Stat(p.dir); err == nil || s.fresh {
 		return p, nil
 	}
@@ -290,7 +299,7 @@ func decode(data []byte) (key Key, repetition int, result Result, err error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return key, 0, result, err
 	}
-	result = Result{Values: map[string]float64{}, Seconds: r.Seconds, Commit: r.Commit}
+	result = Result{Values: map[string]float64{}, Seconds: r.Seconds, Commit: r.Commit, Machine: r.Machine}
 	for name, text := range r.Values {
 		if result.Values[name], err = strconv.ParseFloat(text, 64); err != nil {
 			return key, 0, result, err
@@ -311,19 +320,22 @@ func decode(data []byte) (key Key, repetition int, result Result, err error) {
 	return Key{r.Study, r.Data, r.Method, r.Settings}, r.Repetition, result, nil
 }
 
+// exact is a number as text that has each of its bits.
+func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
 func (s *Store) save(key Key, at place, repetition int, result Result) error {
 	path := at.file(repetition)
 	r := record{Study: key.Study, Data: key.Data, Method: key.Method, Settings: at.settings, Repetition: repetition,
-		Values: map[string]string{}, Seconds: result.Seconds, Commit: result.Commit}
+		Values: map[string]string{}, Seconds: result.Seconds, Commit: result.Commit, Machine: result.Machine}
 	for name, value := range result.Values {
-		r.Values[name] = strconv.FormatFloat(value, 'g', -1, 64)
+		r.Values[name] = exact(value)
 	}
 	for name, values := range result.Series {
 		if r.Series == nil {
 			r.Series = map[string][]string{}
 		}
 		for _, value := range values {
-			r.Series[name] = append(r.Series[name], strconv.FormatFloat(value, 'g', -1, 64))
+			r.Series[name] = append(r.Series[name], exact(value))
 		}
 	}
 	data, err := json.MarshalIndent(r, "", "  ")

@@ -34,7 +34,7 @@ func TestMissing(t *testing.T) {
 	}
 	root := t.TempDir()
 	records := must(OpenRecords(root))
-	records.Record(cells, "0000000")
+	failOn(records.Record(Experiment{ID: "x"}, Options{}, cells, "0000000"))
 	failOn(records.Save())
 	records = must(OpenRecords(root))
 	text := records.Markdown()

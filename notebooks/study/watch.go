@@ -1,6 +1,7 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -107,8 +108,8 @@ func (w *watch) end() (steps int, note string) {
 	return steps, fmt.Sprintf("%d computed, %d kept from before", w.computed, w.kept)
 }
 
-// Show displays an experiment in a notebook, from its kept results or by running it: a figure, or a table of each of
-// the metrics, ours beside the paper's in brackets, with what was reduced. An error stops the cell.
+// Show displays an experiment in a notebook, from its kept results or by running it: a figure with its ID and key, or
+// a table of each of the metrics, ours beside the paper's in brackets, with what was reduced. An error stops the cell.
 func Show(id string, o Options, metrics ...string) {
 	if err := show(id, o, metrics); err != nil {
 		run.Fail(err)
@@ -131,7 +132,11 @@ func show(id string, o Options, metrics []string) error {
 		if err != nil {
 			return err
 		}
-		return viz.ShowFile(path)
+		caption, err := e.caption()
+		if err != nil {
+			return err
+		}
+		return errors.Join(viz.ShowFile(path), viz.Markdown(caption))
 	}
 	if len(metrics) == 0 {
 		metrics = distinct(cells, func(c Cell) string { return c.Metric })

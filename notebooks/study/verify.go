@@ -1,0 +1,269 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// rowRecord is what is recorded of a method on a data set besides its cells: the key of its settings, and its cheapest
+// repetition, which Verify computes again.
+type rowRecord struct {
+	Data       string               `json:"data"`
+	Method     string               `json:"method"`
+	Key        string               `json:"key"` // a digest of the settings, the study's version among them
+	Full       bool                 `json:"full,omitempty"`
+	Epochs     int                  `json:"epochs,omitempty"` // that were asked for
+	Repetition int                  `json:"repetition"`
+	Seconds    float64              `json:"seconds"`
+	Values     map[string][2]string `json:"values"` // by metric, exact, with the standard error over all repetitions
+	Machine    string               `json:"machine"`
+	Commit     string               `json:"commit"`
+	Verified   string               `json:"verified,omitempty"` // the last commit whose code gave the values again
+}
+
+// same says whether two rows hold the same repetition.
+func (r rowRecord) same(other rowRecord) bool {
+	sameValue := func(name string) bool { return r.Values[name][0] == other.Values[name][0] }
+	for name := range r.Values {
+		if !sameValue(name) {
+			return false
+		}
+	}
+	return r.Key == other.Key && r.Repetition == other.Repetition && len(r.Values) == len(other.Values)
+}
+
+// machine names what decides the bits of a result besides its settings: threads, kind of processor, and versions.
+var machine = sync.OnceValue(func() string {
+	parts := []string{fmt.Sprintf("%d threads", runtime.GOMAXPROCS(0))}
+	text, _ := os.ReadFile("/proc/cpuinfo") // there is none but on Linux
+	var kind []string
+	for _, name := range []string{"model name", "cpu family", "model", "stepping"} {
+		found := regexp.MustCompile(`(?m)^` + name + `\s*: *(.+)$`).FindSubmatch(text)
+		if found != nil {
+			kind = append(kind, string(found[1]))
+		}
+	}
+	parts = append(parts, strings.Join(kind, " "), runtime.Version())
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range info.Deps {
+			if strings.HasPrefix(module.Path, "github.com/gomlx/") {
+				parts = append(parts, strings.TrimPrefix(module.Path, "github.com/gomlx/")+" "+module.Version)
+			}
+		}
+	}
+	return strings.Join(parts, ", ")
+})
+
+// timed says whether a metric is of seconds, which no second run has again.
+func timed(metric string) bool { return timeUnit.MatchString(metric) }
+
+var timeUnit = regexp.MustCompile(`seconds|a second|speed-up|\[m?s\]`)
+
+// rows are those of the repetitions that are kept. A figure that shows a table's repetitions leaves them to it.
+func (e Experiment) rows(o Options) (all []rowRecord, err error) {
+	defer caught(&err)
+	if e.trials == nil || e.bySeconds {
+		return nil, nil
+	}
+	o.Fresh, o.Progress = false, nil
+	store := must(OpenStore(o))
+	done, _, err := e.asked(o)
+	failOn(err)
+	for _, t := range done {
+		if e.draw != nil && t.Study != e.ID {
+			continue
+		}
+		at := must(store.place(t.Key))
+		var kept []Result
+		for number := range t.reps {
+			result, found, err := store.load(t.Key, at, number)
+			failOn(err)
+			if !found {
+				break
+			}
+			kept = append(kept, result)
+		}
+		if len(kept) == 0 {
+			continue
+		}
+		cheapest := 0
+		for i, r := range kept {
+			if r.Seconds < kept[cheapest].Seconds {
+				cheapest = i
+			}
+		}
+		r := kept[cheapest]
+		now := rowRecord{Data: t.Data, Method: t.Method, Key: at.digest, Full: o.Full, Epochs: o.Epochs, Repetition: cheapest,
+			Seconds: r.Seconds, Values: map[string][2]string{}, Machine: r.Machine, Commit: cmp.Or(r.Commit, o.Commit)}
+		for _, c := range Cells(t.Key, kept, nil) {
+			value, has := r.Values[c.Metric]
+			if has && !timed(c.Metric) && (len(e.metrics) == 0 || slices.Contains(e.metrics, c.Metric)) {
+				now.Values[c.Metric] = [2]string{exact(value), strconv.FormatFloat(c.SE, 'g', 3, 64)}
+			}
+		}
+		if len(now.Values) > 0 {
+			all = append(all, now)
+		}
+	}
+	return all, nil
+}
+
+// compare is an error where a repetition that was computed again is not the recorded one: by each bit on the same
+// machine, elsewhere by the standard error over repetitions, or by a tenth of the value where there is but one. The
+// text says how near it is.
+func (r rowRecord) compare(again Result) (text string, err error) {
+	var off []string
+	worst := 0.
+	for _, name := range slices.Sorted(maps.Keys(r.Values)) {
+		was, now := r.Values[name][0], exact(again.Values[name])
+		if _, has := again.Values[name]; !has {
+			now = "nothing"
+		}
+		if was == now {
+			continue
+		}
+		a, _ := strconv.ParseFloat(was, 64) // what cannot be read differs
+		b, unread := strconv.ParseFloat(now, 64)
+		within, _ := strconv.ParseFloat(r.Values[name][1], 64)
+		kind := "standard error"
+		if !(within > 0) {
+			within, kind = math.Abs(a)/10, "tenth"
+		}
+		share := math.Abs(b-a) / within
+		if worst = max(worst, share); r.Machine == machine() || unread != nil || !(share <= 1) {
+			off = append(off, fmt.Sprintf("%s %s was %s (%s %.2g)", name, now, was, kind, within))
+		}
+	}
+	switch {
+	case len(off) > 0 && r.Machine == machine():
+		return "", fmt.Errorf("not the same bits: %s", strings.Join(off, ", "))
+	case len(off) > 0:
+		return "", fmt.Errorf("differs by more than its error: %s; here: %s; recorded: %s", strings.Join(off, ", "),
+			machine(), r.Machine)
+	case r.Machine == machine() || worst == 0:
+		return "the same bits", nil
+	}
+	return fmt.Sprintf("off by at most %.2g of the error; here: %s; recorded: %s", worst, machine(), r.Machine), nil
+}
+
+// Limits say which rows are verified.
+type Limits struct {
+	Under  float64 // seconds of a row; 0: any
+	Within float64 // seconds of all rows, the cheapest of each study in turn; 0: any
+}
+
+// Verify computes the cheapest repetition of each row again, without what is kept, and compares it with what is
+// recorded. Rows that come out again are marked with the options' commit, which Save keeps. The error names those that
+// do not.
+func (r *Records) Verify(ctx context.Context, some []Experiment, o Options, limits Limits) error {
+	dir, err := os.MkdirTemp("", "verify")
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	v := verifier{store: &Store{dir: dir, commit: o.Commit, say: func(string, ...any) {}},
+		listed: map[string][]*trial{}}
+	var queue [][]*rowRecord // of each study, the cheapest first
+	var of []Experiment
+	for _, e := range some {
+		i := slices.IndexFunc(r.studies, func(s recorded) bool { return s.Study == e.ID })
+		var rows []*rowRecord
+		for k := 0; i >= 0 && k < len(r.studies[i].Rows); k++ {
+			if one := &r.studies[i].Rows[k]; limits.Under == 0 || one.Seconds < limits.Under {
+				rows = append(rows, one)
+			}
+		}
+		slices.SortStableFunc(rows, func(a, b *rowRecord) int { return cmp.Compare(a.Seconds, b.Seconds) })
+		switch {
+		case e.bySeconds:
+			o.say("%s: its runs end by seconds, so that no two are the same: not verified", e.ID)
+		case i >= 0 && len(r.studies[i].Rows) == 0 && e.draw == nil:
+			o.say("%s: nothing to verify is recorded", e.ID)
+		}
+		queue, of = append(queue, rows), append(of, e)
+	}
+	var failed []error
+	count, spent := 0, 0.
+	for turn, more := 0, true; more; turn++ {
+		more = false
+		for i, rows := range queue {
+			if turn >= len(rows) || limits.Within > 0 && spent+rows[turn].Seconds > limits.Within {
+				continue
+			}
+			more = true
+			one := rows[turn]
+			text, err := v.verify(ctx, of[i], one)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			name := strings.Join([]string{of[i].ID, one.Data, one.Method}, ", ")
+			count, spent = count+1, spent+one.Seconds
+			if err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", name, err))
+				o.say("%s: NOT VERIFIED: %v", name, err)
+				continue
+			}
+			one.Verified = o.Commit
+			o.say("%s: %s (repetition %d, %.1f s; measured at %s, verified at %s)", name, text, one.Repetition+1,
+				one.Seconds, one.Commit, cmp.Or(o.Commit, "an unknown commit"))
+		}
+	}
+	o.say("%d rows verified, %d not", count-len(failed), len(failed))
+	return errors.Join(failed...)
+}
+
+// verifier computes rows again.
+type verifier struct {
+	store  *Store              // of nothing else: studies that share repetitions compute them once
+	listed map[string][]*trial // of a study, options and repetition
+}
+
+// verify computes a row again.
+func (v verifier) verify(ctx context.Context, e Experiment, r *rowRecord) (text string, err error) {
+	defer caught(&err)
+	o := Options{Full: r.Full, Epochs: r.Epochs, Reps: r.Repetition + 1, CacheDir: v.store.dir}
+	id := fmt.Sprint(e.ID, r.Full, r.Epochs, r.Repetition)
+	if v.listed[id] == nil {
+		v.listed[id] = must(e.trials(o))
+	}
+	again := fmt.Errorf("it is no longer the study's (other settings, or another version): go run ./notebooks "+
+		"reproduce %s -record", e.ID)
+	i := slices.IndexFunc(v.listed[id], func(t *trial) bool { return t.Data == r.Data && t.Method == r.Method })
+	if i < 0 {
+		return "", again
+	}
+	t := v.listed[id][i]
+	if key := must(v.store.place(t.Key)).digest; key != r.Key {
+		return "", again
+	}
+	result := must(v.store.once(ctx, t.Key, r.Repetition, r.Repetition+1, t.run))
+	return r.compare(result)
+}
+
+// caption is the line below a figure in a notebook: its ID, and a key of the settings of what it shows and of how it
+// is drawn. TestNotebooksShowPictures compares it.
+func (e Experiment) caption() (text string, err error) {
+	defer caught(&err)
+	list := e.trials
+	if list == nil {
+		list = e.like
+	}
+	words := []string{e.ID, strconv.Itoa(e.drawing)}
+	for _, t := range must(list(Options{})) {
+		words = append(words, t.Study, t.Data, t.Method, meaning(must(json.Marshal(t.Settings))))
+	}
+	return fmt.Sprintf("%s, key %s", e.ID, digest(strings.Join(words, "\n"))), nil
+}
