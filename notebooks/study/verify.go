@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -16,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"gobnn/bayes/compute"
 )
 
 // rowRecord is what is recorded of a method on a data set besides its cells: the key of its settings, and its cheapest
@@ -45,22 +46,32 @@ func (r rowRecord) same(other rowRecord) bool {
 	return r.Key == other.Key && r.Repetition == other.Repetition && len(r.Values) == len(other.Values)
 }
 
-// machine names what decides the bits of a result besides its settings: threads, kind of processor, and versions.
+// machine names what decides the bits of a result besides its settings: backend, threads, kind of processor, versions.
 var machine = sync.OnceValue(func() string {
-	parts := []string{fmt.Sprintf("%d threads", runtime.GOMAXPROCS(0))}
+	parts := []string{"no backend"}
+	if engine, err := compute.Default(); err == nil {
+		parts = []string{fmt.Sprintf("%s, %d threads", engine.Name(), engine.Threads())}
+		if _, plugin, _ := strings.Cut(engine.String(), ":"); engine.IsXLA() {
+			if file, err := os.Stat(plugin); err == nil {
+				parts[0] += fmt.Sprintf(", plugin of %d bytes", file.Size()) // no plugin tells its version
+			}
+		}
+		if !engine.OnCPU() {
+			parts = append(parts, engine.Backend().DeviceDescription(0))
+		}
+	}
 	text, _ := os.ReadFile("/proc/cpuinfo") // there is none but on Linux
 	var kind []string
 	for _, name := range []string{"model name", "cpu family", "model", "stepping"} {
-		found := regexp.MustCompile(`(?m)^` + name + `\s*: *(.+)$`).FindSubmatch(text)
-		if found != nil {
+		if found := regexp.MustCompile(`(?m)^` + name + `\s*: *(.+)$`).FindSubmatch(text); found != nil {
 			kind = append(kind, string(found[1]))
 		}
 	}
 	parts = append(parts, strings.Join(kind, " "), runtime.Version())
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, module := range info.Deps {
-			if strings.HasPrefix(module.Path, "github.com/gomlx/") {
-				parts = append(parts, strings.TrimPrefix(module.Path, "github.com/gomlx/")+" "+module.Version)
+			if name, own := strings.CutPrefix(module.Path, "github.com/gomlx/"); own {
+				parts = append(parts, name+" "+module.Version)
 			}
 		}
 	}
@@ -125,8 +136,8 @@ func (e Experiment) rows(o Options) (all []rowRecord, err error) {
 // machine, elsewhere by the standard error over repetitions, or by a tenth of the value where there is but one. The
 // text says how near it is.
 func (r rowRecord) compare(again Result) (text string, err error) {
-	var off []string
-	worst := 0.
+	var off []string // of those that are too far off, the first three in words
+	worst, more := 0., 0
 	for _, name := range slices.Sorted(maps.Keys(r.Values)) {
 		was, now := r.Values[name][0], exact(again.Values[name])
 		if _, has := again.Values[name]; !has {
@@ -144,8 +155,13 @@ func (r rowRecord) compare(again Result) (text string, err error) {
 		}
 		share := math.Abs(b-a) / within
 		if worst = max(worst, share); r.Machine == machine() || unread != nil || !(share <= 1) {
-			off = append(off, fmt.Sprintf("%s %s was %s (%s %.2g)", name, now, was, kind, within))
+			if more++; len(off) < 3 {
+				off = append(off, fmt.Sprintf("%s %s was %s (%s %.2g)", name, now, was, kind, within))
+			}
 		}
+	}
+	if more > len(off) {
+		off = append(off, fmt.Sprintf("and %d more", more-len(off)))
 	}
 	switch {
 	case len(off) > 0 && r.Machine == machine():
@@ -195,7 +211,7 @@ func (r *Records) Verify(ctx context.Context, some []Experiment, o Options, limi
 		}
 		queue, of = append(queue, rows), append(of, e)
 	}
-	var failed []error
+	var failed []string
 	count, spent := 0, 0.
 	for turn, more := 0, true; more; turn++ {
 		more = false
@@ -212,7 +228,7 @@ func (r *Records) Verify(ctx context.Context, some []Experiment, o Options, limi
 			name := strings.Join([]string{of[i].ID, one.Data, one.Method}, ", ")
 			count, spent = count+1, spent+one.Seconds
 			if err != nil {
-				failed = append(failed, fmt.Errorf("%s: %w", name, err))
+				failed = append(failed, name)
 				o.say("%s: NOT VERIFIED: %v", name, err)
 				continue
 			}
@@ -222,7 +238,10 @@ func (r *Records) Verify(ctx context.Context, some []Experiment, o Options, limi
 		}
 	}
 	o.say("%d rows verified, %d not", count-len(failed), len(failed))
-	return errors.Join(failed...)
+	if len(failed) > 0 {
+		return fmt.Errorf("not verified: %s", strings.Join(failed, "; "))
+	}
+	return nil
 }
 
 // verifier computes rows again.

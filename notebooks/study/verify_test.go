@@ -57,7 +57,7 @@ func TestVerify(t *testing.T) {
 		o.Commit, o.Progress = "2222222", func(line string) { said = append(said, line) }
 		err := records.Verify(t.Context(), []Experiment{c.again}, o, Limits{})
 		if text := strings.Join(said, "\n"); !strings.Contains(text, c.says) || (err != nil) != c.fails ||
-			c.fails && !strings.Contains(err.Error(), "counted, d, m: ") {
+			c.fails && !strings.Contains(err.Error(), "counted, d, m") {
 			t.Errorf("%s: %v, %s", name, err, text)
 		}
 		if marked := records.studies[0].Rows[0].Verified == "2222222"; marked == c.fails {
