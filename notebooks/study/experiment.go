@@ -28,8 +28,6 @@ type Experiment struct {
 	draw func(ctx context.Context, o Options, done []*trial) (*viz.Figure, error)
 	// drawing is counted up when draw shows something else, so that notebooks that show the earlier picture are found.
 	drawing int
-	// like are trials with the settings of a figure without trials; nil: none
-	like func(o Options) ([]*trial, error)
 	// bySeconds: runs end after some seconds, so that no two are the same
 	bySeconds bool
 }

@@ -276,12 +276,8 @@ func (v verifier) verify(ctx context.Context, e Experiment, r *rowRecord) (text 
 // is drawn. TestNotebooksShowPictures compares it.
 func (e Experiment) caption() (text string, err error) {
 	defer caught(&err)
-	list := e.trials
-	if list == nil {
-		list = e.like
-	}
 	words := []string{e.ID, strconv.Itoa(e.drawing)}
-	for _, t := range must(list(Options{})) {
+	for _, t := range must(e.trials(Options{})) {
 		words = append(words, t.Study, t.Data, t.Method, meaning(must(json.Marshal(t.Settings))))
 	}
 	return fmt.Sprintf("%s, key %s", e.ID, digest(strings.Join(words, "\n"))), nil
