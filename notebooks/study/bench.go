@@ -182,12 +182,18 @@ func (b *bench) train(
 			begun()
 		}
 	}
-	method := withSettings(a.Method,
+	epochs, method := b.epochs, a.Method
+	if a.Within {
+		var chains mcmc.Chains
+		epochs, chains = halves(b.epochs, perEpoch)
+		method = withSettings(method, chains)
+	}
+	method = withSettings(method,
 		particles.Training{
 			Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Optimiser: optimiser, ValidateEvery: every,
 			Patience: b.epochs * perEpoch, // to the end
 		},
-		baseline.Training{Epochs: b.epochs, BatchSize: b.batch, Optimiser: optimiser, ValidateEvery: every})
+		baseline.Training{Epochs: epochs, BatchSize: b.batch, Optimiser: optimiser, ValidateEvery: every})
 	model := b.model
 	if a.Whole {
 		model.Stochastic = bayes.All()
@@ -231,8 +237,9 @@ func (b *bench) train(
 			f.curve = nil
 			for i, o := range seen.All {
 				moves := chain.WarmUpMoves + chain.Moves*(i+1)/len(seen.All)
-				f.curve = append(f.curve, validated{epoch: epoch(moves), nlpd: o.NLPD, accuracy: o.Accuracy})
+				f.curve = append(f.curve, validated{epoch: epoch(d.Steps + moves), nlpd: o.NLPD, accuracy: o.Accuracy})
 			}
+			f.epochs = epoch(d.Steps + chain.WarmUpMoves + chain.Moves)
 		}
 	}
 	if d := fit.Details[*particles.Details](result); d != nil {
@@ -254,6 +261,17 @@ func (b *bench) train(
 		}
 	}
 	return f, nil
+}
+
+// halves divide epochs into those of a training and chains on mini-batches, whose draws, at most ten, are spread over
+// the second half of their moves. There are one epoch of training and two moves at least.
+func halves(epochs, perEpoch int) (training int, chains mcmc.Chains) {
+	training = max(1, epochs/2)
+	moves := max(2, (epochs-training)*perEpoch)
+	chains.Draws = min(10, moves-moves/2)
+	chains.Thin = (moves - moves/2) / chains.Draws
+	chains.WarmUp = moves - chains.Draws*chains.Thin
+	return training, chains
 }
 
 // observations are the scores of the posteriors along a fit, in a file, so that those before an interruption stay.

@@ -38,8 +38,11 @@ type attempt struct {
 	Optimiser *train.Adam `json:",omitempty"`
 	Whole     bool        `json:",omitempty"` // every parameter is stochastic, whatever the model's partition
 	// FromMode says, to the key of kept results, that chains begin at the mode; their method is baseline.MAPHMC.
-	FromMode bool         `json:",omitempty"`
-	Chains   *mcmc.Chains `json:",omitempty"` // exact draws at the psi of an algorithm of ohsmc; nil: none
+	FromMode bool `json:",omitempty"`
+	// Within says that the training before a method's own chains gets half of the epochs, and the chains the rest; else
+	// chains come on top.
+	Within bool         `json:",omitempty"`
+	Chains *mcmc.Chains `json:",omitempty"` // exact draws at the psi of an algorithm of ohsmc; nil: none
 }
 
 // rates returns attempts of one method at two learning rates.

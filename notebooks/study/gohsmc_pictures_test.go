@@ -15,6 +15,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/mnist"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 )
@@ -75,6 +76,11 @@ func TestPictures(t *testing.T) {
 			t.Errorf("%s is %v; there are\n%s", name, v, names)
 		}
 	}
+	for _, method := range one { // SGHMC's training and chains together too
+		if v := values(want)["mnist, batch 20, "+method+", epochs"]; v != 3 {
+			t.Errorf("%s made %v epochs, want 3", method, v)
+		}
+	}
 	figure, _, err := Experiment{ID: "gohsmc.fig2", trials: pictureTrials(s), draw: picturePanels("epoch")}.Draw(
 		t.Context(), interrupted)
 	if err != nil || figure == nil {
@@ -85,6 +91,20 @@ func TestPictures(t *testing.T) {
 	for _, c := range equal {
 		if c.Method != "Random Walk" && c.Method != "Langevin" {
 			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// A training and chains on mini-batches share the epochs, to the last move.
+func TestHalves(t *testing.T) {
+	for _, c := range []struct{ epochs, perEpoch, training, warmUp, draws, thin int }{
+		{200, 48, 100, 2400, 10, 240}, {6, 3, 3, 4, 5, 1}, {4, 2, 2, 2, 2, 1}, {3, 7, 1, 7, 7, 1}, {1, 9, 1, 1, 1, 1},
+		{30, 499, 15, 3745, 10, 374},
+	} {
+		training, chains := halves(c.epochs, c.perEpoch)
+		want := mcmc.Chains{WarmUp: c.warmUp, Draws: c.draws, Thin: c.thin}
+		if training != c.training || !reflect.DeepEqual(chains, want) {
+			t.Errorf("%d epochs of %d: %d of training, %+v", c.epochs, c.perEpoch, training, chains)
 		}
 	}
 }

@@ -85,7 +85,8 @@ const paperRegressionMethods = 4
 
 // regressionContenders returns the paper's methods with its settings, one attempt each, and then those with two: the
 // paper's methods with another setting beside it, and ours. SGHMC and VI are of the whole network, as the paper's
-// discussion has it. Its learning rate for SGHMC is taken to be of the mean over rows.
+// discussion has it. Its learning rate for SGHMC is taken to be of the mean over rows; half of SGHMC's epochs are a
+// training by Adam, the other half its chains.
 func regressionContenders(s regressionData, rows int) []contender {
 	adapted := func(acceptance float64) ohsmc.Guided {
 		return ohsmc.Guided{Proposal: ohsmc.HMC{Steps: 5}, StepSize: train.Constant(.01), Adapt: acceptance}
@@ -95,7 +96,7 @@ func regressionContenders(s regressionData, rows int) []contender {
 	vi := variants(0, baseline.VI{}, baseline.VI{})
 	vi[0].Rate = .001 // the paper's Table 9
 	for i := range sghmc {
-		sghmc[i].Whole, vi[i].Whole = true, true
+		sghmc[i].Whole, sghmc[i].Within, vi[i].Whole = true, true, true
 	}
 	nuts := guided(ohsmc.Langevin{})
 	for i := range nuts {

@@ -40,6 +40,14 @@ const (
 	penaltyChains = 8
 )
 
+// penaltyVersion is part of the key of kept results: it changes when the code gives other numbers, or keeps others, for
+// the same settings.
+const penaltyVersion = 1
+
+// slowTimes is how many times the moves of the others SGLD of the smaller step gets, so that its steps add up to those
+// of the larger one: chains as long as the others' do not agree with each other.
+const slowTimes = 100
+
 // penaltyNoise is the standard deviation of the wave's noise, small beside the epistemic uncertainty as in the paper.
 const penaltyNoise = .1
 
@@ -58,13 +66,17 @@ var (
 		pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 10, Batches: 1, Estimate: pbnn.WithinBatches,
 			Rule: pbnn.Naive}, 40}
 	penaltyTempers = penaltyRun{"tempered, n = 5",
-		pbnn.AllRows{Target: pbnn.TargetTempered{Points: 5}, Kernel: mcmc.HMC{}}, 1}
+		pbnn.AllRows{Target: pbnn.TargetTempered{Points: 5}, Kernel: mcmc.HMC{Acceptance: .95}}, 4}
 )
 
-// penaltySGLD is SGLD on mini-batches of 5 with the paper's step eta.
-func penaltySGLD(eta float64) penaltyRun {
-	return penaltyRun{"SGLD, n = 5, eta = " + strings.Replace(strconv.FormatFloat(eta, 'e', -1, 64), "e-0", "e-", 1),
-		pbnn.Unadjusted{Target: pbnn.TargetExpected{}, BatchSize: 5, Kernel: mcmc.SGLD{StepSize: 2 * eta}}, 40}
+// penaltySGLD is SGLD on mini-batches of 5 with the paper's step eta, with so many times the moves of the others.
+func penaltySGLD(eta float64, times int) penaltyRun {
+	name := "SGLD, n = 5, eta = " + strings.Replace(strconv.FormatFloat(eta, 'e', -1, 64), "e-0", "e-", 1)
+	if times > 1 {
+		name += fmt.Sprintf(", %d times the moves", times)
+	}
+	return penaltyRun{name,
+		pbnn.Unadjusted{Target: pbnn.TargetExpected{}, BatchSize: 5, Kernel: mcmc.SGLD{StepSize: 2 * eta}}, 40 * times}
 }
 
 // penaltyTrials returns the samplers' trials, with each chain from its own mode. The cells have the mean epistemic
@@ -77,7 +89,7 @@ func penaltyTrials(o Options, id string, model bayes.Model, data *dataset.Datase
 	for _, r := range runs {
 		settings := strings.Replace(fmt.Sprintf("%#v", r.sampler), fmt.Sprintf("Sampling:%#v, ", pbnn.Sampling{}), "", 1)
 		key := Key{Study: id, Data: data.Name, Method: r.name,
-			Settings: []any{model, settings, draws, r.thin, penaltyChains, data.Hash()}}
+			Settings: []any{penaltyVersion, model, settings, draws, r.thin, penaltyChains, data.Hash()}}
 		sample := func(ctx context.Context, repetition int) (Result, error) {
 			start := must(modes(ctx))
 			chains := pbnn.Sampling{Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: max(20, draws*r.thin/2)}
@@ -94,15 +106,21 @@ func penaltyTrials(o Options, id string, model bayes.Model, data *dataset.Datase
 	return all
 }
 
-// penaltyPanels has a band for each sampler, of its first repetition.
+// The series of standard deviations: of the prediction with its noise, and without.
+const (
+	noisyBand     = "std"
+	epistemicBand = "epistemic std"
+)
+
+// penaltyPanels has a band for each sampler, of its first repetition, of the standard deviations of that name.
 func penaltyPanels(
-	done []*trial, data *dataset.Dataset, truth func(float64) float64, columns int,
+	done []*trial, data *dataset.Dataset, truth func(float64) float64, columns int, band string,
 ) (*viz.Figure, error) {
 	x, _ := penaltyGrid(data)
 	grid := viz.GridOptions{Columns: columns, SharedX: true, SharedY: true}
 	return inPanels(done, grid, func(t *trial) (*viz.Figure, error) {
-		band := t.results[0].Series
-		return viz.PredictiveBand(x, band["mean"], band["std"], penaltyBand(shown(t.Method), data, truth))
+		of := t.results[0].Series
+		return viz.PredictiveBand(x, of["mean"], of[band], penaltyBand(shown(t.Method), data, truth))
 	})
 }
 
@@ -114,7 +132,8 @@ func bandOf(ctx context.Context, result *fit.Result, grid *mat.Dense, draws int)
 		Values: map[string]float64{"epistemic std": stat.Mean(must(prediction.EpistemicStdDev()), nil),
 			"acceptance": found.Acceptance,
 			"sigma^2":    found.Noise, "skewness bias": found.Bias, "R-hat": medianRHat(prediction, draws)},
-		Series: map[string][]float64{"mean": must(prediction.Mean()), "std": must(prediction.StdDev())},
+		Series: map[string][]float64{"mean": must(prediction.Mean()), noisyBand: must(prediction.StdDev()),
+			epistemicBand: must(prediction.EpistemicStdDev())},
 	}
 }
 
@@ -194,16 +213,13 @@ func lineTrials(o Options) ([]*trial, error) {
 		return pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 2, Batches: 20, Estimate: pbnn.OneBatch, Rule: rule,
 			StepSize: .03}
 	}
-	exact := &trial{Key: Key{Study: "pbnn.fig1", Data: data.Name, Method: "exact", Settings: data.Hash()}, reps: 1,
+	exact := &trial{Key: Key{Study: "pbnn.fig1", Data: data.Name, Method: "exact",
+		Settings: []any{penaltyVersion, data.Hash()}}, reps: 1,
 		run: func(context.Context, int) (Result, error) {
 			x, _ := penaltyGrid(data)
-			mean, std, err := exactLine(data, lineNoise, x)
-			epistemic := 0.
-			for _, s := range std {
-				epistemic += math.Sqrt(s*s-lineNoise*lineNoise) / float64(len(std))
-			}
-			return Result{Values: map[string]float64{"epistemic std": epistemic},
-				Series: map[string][]float64{"mean": mean, "std": std}}, err
+			mean, std, err := exactLine(data, x)
+			return Result{Values: map[string]float64{"epistemic std": stat.Mean(std, nil)},
+				Series: map[string][]float64{"mean": mean, epistemicBand: std}}, err
 		}}
 	return append([]*trial{exact}, penaltyTrials(o, "pbnn.fig1", penaltyLineModel, data, []penaltyRun{
 		{"with penalty", by(pbnn.Corrected), 100}, {"without penalty", by(pbnn.Naive), 100},
@@ -212,17 +228,17 @@ func lineTrials(o Options) ([]*trial, error) {
 
 func penaltyFig1(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 	data := must(penaltyLine())
-	return penaltyPanels(done, data, nil, 3)
+	return penaltyPanels(done, data, nil, 3, epistemicBand)
 }
 
-// exactLine is the predictive mean and standard deviation at x of y ~ N(w x + b, noise^2) with w, b ~ N(0, 1) (Bishop
-// 2006, eq. 3.53, 3.54 and 3.59).
-func exactLine(data *dataset.Dataset, noise float64, x []float64) (center, spread []float64, err error) {
+// exactLine is the mean and standard deviation of the line w x + b at x where y ~ N(w x + b, lineNoise^2) with
+// w, b ~ N(0, 1) (Bishop 2006, eq. 3.53, 3.54 and 3.59 without the noise).
+func exactLine(data *dataset.Dataset, x []float64) (center, spread []float64, err error) {
 	precision, right := mat.NewSymDense(2, []float64{1, 0, 0, 1}), mat.NewVecDense(2, nil)
 	for i, y := range data.Y {
 		row := mat.NewVecDense(2, []float64{data.X.At(i, 0), 1})
-		precision.SymRankOne(precision, 1/(noise*noise), row)
-		right.AddScaledVec(right, y/(noise*noise), row)
+		precision.SymRankOne(precision, 1/(lineNoise*lineNoise), row)
+		right.AddScaledVec(right, y/(lineNoise*lineNoise), row)
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(precision) {
@@ -238,7 +254,7 @@ func exactLine(data *dataset.Dataset, noise float64, x []float64) (center, sprea
 			return nil, nil, fmt.Errorf("%s: predict: %w", data.Name, err)
 		}
 		center = append(center, mat.Dot(row, &mean))
-		spread = append(spread, math.Sqrt(noise*noise+mat.Dot(row, &solved)))
+		spread = append(spread, math.Sqrt(mat.Dot(row, &solved)))
 	}
 	return center, spread, nil
 }
@@ -253,5 +269,5 @@ func waveTrials(id string, runs ...penaltyRun) func(o Options) ([]*trial, error)
 
 func penaltyWave(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 	data := must(dataset.GappedWave(2000, penaltyNoise, 1))
-	return penaltyPanels(done, data, dataset.GappedWaveMean, 2)
+	return penaltyPanels(done, data, dataset.GappedWaveMean, 2, noisyBand)
 }

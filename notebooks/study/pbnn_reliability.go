@@ -41,7 +41,7 @@ var reliabilityMethods = []string{lastLayerFull, lastLayerPenalty, wholePenalty}
 
 // reliabilityVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
-const reliabilityVersion = 1
+const reliabilityVersion = 2
 
 // reliabilityData is one row of the figure.
 type reliabilityData struct {
@@ -190,6 +190,8 @@ func (r *repetition) sample(ctx context.Context, o Options, method string) (Resu
 	out := Result{Values: map[string]float64{"acceptance": found.Acceptance, "sigma^2": found.Noise,
 		"skewness bias": found.Bias}, Series: map[string][]float64{}}
 	failOn(r.score(ctx, result.Posterior, r.parts.Test, "", out))
+	some := must(firstOf(r.parts.Test, 200))
+	out.Values["R-hat"] = medianRHat(must(result.Posterior.Predict(ctx, some.X)), draws)
 	if r.beyond != nil {
 		err = r.score(ctx, result.Posterior, r.beyond(r.seed), inGap, out)
 	}
@@ -221,6 +223,7 @@ func (r *repetition) score(
 		own := &pooled{}
 		failOn(own.add(Result{Series: series}))
 		out.Values["mean |coverage - level|"+ending] = own.gap()
+		out.Values["coverage of 50 % intervals"+ending] = own.coverage[slices.Index(own.levels, .5)]
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -80,9 +81,13 @@ func TestReliabilityFigure(t *testing.T) {
 		if got["gapped_wave, "+method+", RMSE"] == got["gapped_wave, "+method+", RMSE in the gap"] {
 			t.Errorf("%s: the errors in the gap are those on the test part", method)
 		}
+		if ece := fmt.Sprintf("%.3f<", got["mnist, "+method+", ECE"]); !strings.Contains(svg, ece) {
+			t.Errorf("%s: the picture has another ECE than the cell, %s", method, ece)
+		}
 		for data, metrics := range map[string][]string{
 			"gapped_wave": {"NLPD", "NLPD in the gap", "RMSE", "RMSE in the gap", "mean |coverage - level|",
-				"mean |coverage - level| in the gap", "acceptance", "sigma^2", "skewness bias"},
+				"mean |coverage - level| in the gap", "acceptance", "sigma^2", "skewness bias",
+				"coverage of 50 % intervals", "coverage of 50 % intervals in the gap"},
 			"mnist": {"NLPD", "accuracy", "ECE", "acceptance", "sigma^2", "skewness bias"},
 		} {
 			for _, metric := range metrics {
@@ -90,13 +95,13 @@ func TestReliabilityFigure(t *testing.T) {
 				noNoise := method == lastLayerFull && (metric == "sigma^2" || metric == "skewness bias")
 				bounded := metric == "accuracy" || metric == "ECE" || metric == "acceptance"
 				if !ok || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 && !strings.HasPrefix(metric, "NLPD") ||
-					(v == 0) != noNoise && metric != "skewness bias" || bounded && v > 1 {
+					(v == 0) != noNoise && metric != "skewness bias" && !strings.HasPrefix(metric, "coverage") || bounded && v > 1 {
 					t.Errorf("%s, %s: %s is %v (there: %t)", data, method, metric, v, ok)
 				}
 			}
 		}
 	}
-	if len(cells) != 3*(9+6) || loads != 1 {
+	if len(cells) != 3*(12+7) || loads != 1 {
 		t.Errorf("%d cells, digits loaded %d times for three methods", len(cells), loads)
 	}
 	if again, same := draw(o); again != svg || !slices.EqualFunc(cells, same,

@@ -62,11 +62,11 @@ func penaltyFigures(t *testing.T, figures map[string][]string) {
 func TestExactLine(t *testing.T) {
 	data := must(dataset.NoisyLine(20, .5, 1))
 	x := []float64{-3, .7}
-	center, spread, err := exactLine(data, .5, x)
+	center, spread, err := exactLine(data, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := check.Linear{Y: data.Y, NoiseStdDev: .5}
+	l := check.Linear{Y: data.Y, NoiseStdDev: lineNoise}
 	for i := range data.Rows() {
 		l.X = append(l.X, []float64{data.X.At(i, 0), 1})
 	}
@@ -74,7 +74,7 @@ func TestExactLine(t *testing.T) {
 	for i, at := range x {
 		row := mat.NewVecDense(2, []float64{at, 1})
 		wantCenter := mat.Dot(row, mat.NewVecDense(2, mean))
-		wantSpread := math.Sqrt(.25 + mat.Inner(row, covariance, row))
+		wantSpread := math.Sqrt(mat.Inner(row, covariance, row))
 		if math.Abs(center[i]-wantCenter) > 1e-9 || math.Abs(spread[i]-wantSpread) > 1e-9 {
 			t.Errorf("at %g it is %g, %g, want %g, %g", at, center[i], spread[i], wantCenter, wantSpread)
 		}
