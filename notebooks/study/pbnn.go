@@ -34,10 +34,12 @@ type penaltyRun struct {
 	thin    int
 }
 
-// Default draws of each chain, instead of Options.Epochs; the warm-up has half as many moves.
+// Default draws of each chain, instead of Options.Epochs; the warm-up has half as many moves. Repetitions differ in the
+// random numbers of the chains alone: their standard error is the error of finitely many draws.
 const (
 	penaltyDraws  = 500
 	penaltyChains = 8
+	penaltyReps   = 3
 )
 
 // penaltyVersion is part of the key of kept results: it changes when the code gives other numbers, or keeps others, for
@@ -101,7 +103,7 @@ func penaltyTrials(o Options, id string, model bayes.Model, data *dataset.Datase
 			}
 			return bandOf(ctx, result, grid, draws), nil
 		}
-		all = append(all, &trial{Key: key, reps: max(1, o.Reps), run: sample})
+		all = append(all, &trial{Key: key, reps: cmp.Or(o.Reps, penaltyReps), run: sample})
 	}
 	return all
 }
