@@ -4,7 +4,7 @@ package results
 
 import "embed"
 
-// Files are the records, such as "ohsmc.table1.json".
+// Files are the records, such as "ohsmc.table1.json", and claims.txt.
 //
-//go:embed *.json
+//go:embed *.json claims.txt
 var Files embed.FS

@@ -10,29 +10,26 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
 )
 
-// Records are the results that are committed: a JSON file for each study in notebooks/results, and
-// notebooks/RESULTS.md, which is rendered from them. The repetitions themselves stay in the cache (Store).
+// Records are the results that are committed: a JSON file for each study in notebooks/results, and the pages that are
+// rendered from them, notebooks/RESULTS.md and one of each paper. The repetitions themselves stay in the cache (Store).
 type Records struct {
-	folder  string // of the JSON files
-	file    string // RESULTS.md
+	folder  string // notebooks
 	studies []recorded
+	shown   []shownAs // by claims.txt
 }
 
-// recorded is a file: the cells of a study, each with the commit that it was measured at, what it takes to compute its
-// rows again, and remarks. A study outside the catalogue has its own title.
+// recorded is a file: the cells of a study, each with the commit that it was measured at, and what it takes to compute
+// its rows again.
 type recorded struct {
-	Study   string         `json:"study"`
-	Title   string         `json:"title,omitempty"`
-	Cells   []recordedCell `json:"cells,omitempty"`
-	Rows    []rowRecord    `json:"rows,omitempty"`
-	Remarks []remark       `json:"remarks,omitempty"`
+	Study string         `json:"study"`
+	Cells []recordedCell `json:"cells,omitempty"`
+	Rows  []rowRecord    `json:"rows,omitempty"`
 }
 
 // recordedCell is a Cell without its study. Nil is unknown or not finite. No repetitions: it was not measured, since
@@ -50,23 +47,27 @@ type recordedCell struct {
 	Commit  string   `json:"commit"`
 }
 
-// remark is a measurement besides the cells, in words.
-type remark struct {
-	Text   string `json:"text"`
-	Commit string `json:"commit"`
-}
-
 // OpenRecords reads the records of the project in the folder root.
 func OpenRecords(root string) (*Records, error) {
-	r := &Records{folder: filepath.Join(root, "notebooks", "results"),
-		file: filepath.Join(root, "notebooks", "RESULTS.md")}
-	var err error
-	r.studies, err = readRecords(os.DirFS(r.folder))
-	return r, err
+	folder := filepath.Join(root, "notebooks")
+	r, err := readRecords(os.DirFS(filepath.Join(folder, "results")))
+	if err != nil {
+		return nil, err
+	}
+	r.folder = folder
+	return r, nil
 }
 
-// readRecords reads the studies of a folder of results.
-func readRecords(folder fs.FS) (studies []recorded, err error) {
+// readRecords reads a folder of results, which may be empty.
+func readRecords(folder fs.FS) (*Records, error) {
+	text, err := fs.ReadFile(folder, "claims.txt")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("recorded results: %w", err)
+	}
+	var r Records
+	if r.shown, err = readClaims(string(text)); err != nil {
+		return nil, err
+	}
 	names, err := fs.Glob(folder, "*.json")
 	if err != nil {
 		return nil, fmt.Errorf("recorded results: %w", err)
@@ -83,9 +84,9 @@ func readRecords(folder fs.FS) (studies []recorded, err error) {
 		if name := strings.TrimSuffix(name, ".json"); s.Study != name {
 			return nil, fmt.Errorf("recorded results: %s.json is of study %q: name it %s.json", name, s.Study, s.Study)
 		}
-		studies = append(studies, s)
+		r.studies = append(r.studies, s)
 	}
-	return studies, nil
+	return &r, nil
 }
 
 // Record puts in the cells of an experiment that ran with the options, measured at their own commit or else at the
@@ -150,33 +151,30 @@ func (s *recorded) put(rows []rowRecord) {
 	}
 }
 
-// Save writes the files, and RESULTS.md.
+// Save writes the files and the pages.
 func (r *Records) Save() error {
-	if err := os.MkdirAll(r.folder, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(r.folder, "results"), 0o755); err != nil {
 		return fmt.Errorf("record results: %w", err)
 	}
+	files := r.pages()
 	for _, s := range r.studies {
-		if err := renameio.WriteFile(filepath.Join(r.folder, s.Study+".json"), s.text(), 0o644); err != nil {
+		files["results/"+s.Study+".json"] = string(s.text())
+	}
+	for name, text := range files {
+		if err := renameio.WriteFile(filepath.Join(r.folder, name), []byte(text), 0o644); err != nil {
 			return fmt.Errorf("record results: %w", err)
 		}
-	}
-	if err := renameio.WriteFile(r.file, []byte(r.Markdown()), 0o644); err != nil {
-		return fmt.Errorf("record results: %w", err)
 	}
 	return nil
 }
 
-// text is the file: JSON, with a line for each cell, row and remark.
+// text is the file: JSON, with a line for each cell and row.
 func (s recorded) text() []byte {
 	var out bytes.Buffer
 	line := func(value any) []byte { return must(json.Marshal(value)) }
 	fmt.Fprintf(&out, "{\n \"study\": %s", line(s.Study))
-	if s.Title != "" {
-		fmt.Fprintf(&out, ",\n \"title\": %s", line(s.Title))
-	}
 	lines(&out, "cells", s.Cells, line)
 	lines(&out, "rows", s.Rows, line)
-	lines(&out, "remarks", s.Remarks, line)
 	out.WriteString("\n}\n")
 	return out.Bytes()
 }
@@ -195,185 +193,202 @@ func lines[T any](out *bytes.Buffer, name string, items []T, line func(any) []by
 	}
 }
 
-// Check returns an error unless RESULTS.md equals what the records render to.
+// Check returns an error unless the pages are what the records give.
 func (r *Records) Check() error {
-	text, err := os.ReadFile(r.file)
-	if err != nil {
-		return fmt.Errorf("rendered results: %w", err)
-	}
-	if string(text) != r.Markdown() {
-		return errors.New("notebooks/RESULTS.md is not what notebooks/results gives; " +
-			"write it with: go run ./notebooks reproduce -record")
+	for name, want := range r.pages() {
+		text, err := os.ReadFile(filepath.Join(r.folder, name))
+		if err != nil {
+			return fmt.Errorf("rendered results: %w", err)
+		}
+		if string(text) != want {
+			return fmt.Errorf("notebooks/%s is not what notebooks/results gives; write it with: go run ./notebooks reproduce "+
+				"-record", name)
+		}
 	}
 	return nil
 }
 
 const resultsHead = `# Results
 
-Our numbers beside those of the five papers, study by study. Each study has an ID, such as ohsmc.table8:
-` + "`go run ./notebooks reproduce ID`" + ` computes it again.
+What five papers claim, first in abstract and conclusion, and what we find, by rule: ours and the paper's are the
+difference that the claim is about, ± its standard error, (n) our repetitions, z ours less the paper's over the standard
+error of both. A claim **holds** where ours is two standard errors in its direction, is **contradicted** at two in the
+other, **not found** where ours is smaller than that but two errors of both from the paper's; else it **cannot be
+judged at this size**. Of several differences the columns count those that are as claimed, and "against" are two errors
+in the other direction. Repetitions of two methods share data, so that errors of differences are rather too large.
 
-How to read a table:
-
-- A cell is our mean over repetitions ± its standard error, and in brackets what the paper reports. Without ± there
-  is one repetition. "diverged" is a loss that became infinite, "-" a number that is not known.
-- Lower is better for NLPD (the mean of -log p(y | x) over the test rows), CRPS, RMSE, MSE, test loss, ECE (expected
-  calibration error), Brier, the width of intervals and their interval score; higher for accuracy and AUC. Coverage
-  should be its level. ESS is the effective sample size. k-hat is the tail of importance weights: above 0.7 they
-  estimate nothing.
-- "particle RMSE" is the mean over particles of each one's own error, which is how some of the papers count; "RMSE" is
-  the error of the predictive mean.
-- Scores of UCI regressions are in units of the target's standard deviation. In the target's own units are the test
-  loss of gohsmc and all scores of fbnn.
-- First stands what we make of a study, with the commit that it was measured at; then what is reduced or differs from
-  the paper, in brackets with flags that undo it, such as -full; then the tables. The line below them has the number of
-  repetitions, and the commit that they were measured at.
-
-The tables are written from the files in [results](results) by ` + "`go run ./notebooks reproduce -record`" + `, which
-without an ID renders them again, and with one also puts in what the study computes.
-
-## All studies
-
-Of the numbers that stand beside a paper's: how many agree with it, within two standard errors of their difference, how
-many differ by more, which may be to either side, and how many have no standard error to judge by.
-
-| study | what it shows | agree | differ | not judged |
-| --- | --- | ---: | ---: | ---: |
+The numbers stand by paper in [results](results), [claims.txt](results/claims.txt) says which of them decide a claim,
+and [speed](results/speed.md) how fast the library is. ` + "`go run ./notebooks reproduce ID -record`" + ` computes
+numbers again and writes all pages, without an ID it writes the pages; ` + "`reproduce -verify`" + ` computes the
+cheapest repetition of each row again, and compares.
 `
 
-// Markdown is RESULTS.md: a page of all studies, then the catalogue's paper by paper, and the others.
-func (r *Records) Markdown() string {
-	var out, index strings.Builder
-	left := slices.Clone(r.studies)
+// pages are RESULTS.md, which has a table of claims for each paper, and a page for each paper, by their paths from the
+// folder of notebooks.
+func (r *Records) pages() map[string]string {
+	var first strings.Builder
+	first.WriteString(resultsHead)
+	pages := map[string]string{}
 	for _, paper := range Papers {
-		headed := false
-		for _, s := range All() {
-			i := slices.IndexFunc(left, func(r recorded) bool { return r.Study == s.ID })
-			if s.Paper() != paper.Name || i < 0 {
-				continue
+		file := "results/" + paper.Name + ".md"
+		var table [][]string
+		for _, s := range r.shown {
+			e := must(Find(s.study))
+			for _, c := range s.claims {
+				if e.Paper() == paper.Name {
+					table = append(table, c.row(r, link(cmp.Or(s.see, s.study), file)))
+				}
 			}
-			if !headed {
-				fmt.Fprintf(&out, "\n## %s\n", paper.Title)
-			}
-			headed = true
-			left[i].Title = s.Title
-			left[i].markdown(&out, s.Note)
-			index.WriteString(left[i].line())
-			left = slices.Delete(left, i, i+1)
 		}
+		if len(table) > 0 {
+			fmt.Fprintf(&first, "\n## %s\n\n", paper.Title)
+			markdown(&first, []string{"claim", "paper ±", "ours ± (n)", "z", "verdict", "detail"}, table)
+		}
+		var out strings.Builder
+		fmt.Fprintf(&out, "# %s\n\nWritten by `go run ./notebooks reproduce -record`; how to read it: "+
+			"[RESULTS](../RESULTS.md).\n", paper.Title)
+		for _, e := range All() {
+			if e.Paper() == paper.Name {
+				r.section(&out, e)
+			}
+		}
+		pages[file] = out.String()
 	}
-	if len(left) > 0 {
-		out.WriteString("\n## Other measurements\n")
-	}
-	for _, s := range left {
-		s.markdown(&out, "")
-	}
-	return resultsHead + index.String() + out.String()
+	pages["RESULTS.md"] = first.String()
+	return pages
 }
 
-var unlinked = regexp.MustCompile(`[^\p{L}\p{N} _-]+`) // what GitHub leaves out of a heading's link
+// link is to the section of a study in a file.
+func link(study, file string) string {
+	return fmt.Sprintf("[%s](%s#%s)", study, file, strings.ReplaceAll(strings.ToLower(study), ".", ""))
+}
 
-// line is the study in the page of all: how many of its numbers stand beside the paper's, and how many of these agree
-// within two standard errors of the difference, differ by more, or have no standard error.
-func (s recorded) line() string {
-	var agree, differ, untested int
-	for _, c := range s.Cells {
-		if c.Ours == nil || c.Paper == nil {
+// as is what claims.txt says of a study.
+func (r *Records) as(id string) shownAs {
+	i := slices.IndexFunc(r.shown, func(s shownAs) bool { return s.study == id })
+	if i < 0 {
+		return shownAs{study: id}
+	}
+	return r.shown[i]
+}
+
+// section writes a study: the verdicts, the note, the numbers, of some metrics where these are named, which it has
+// even where another study shows them.
+func (r *Records) section(out *strings.Builder, e Experiment, metrics ...string) {
+	s := r.as(e.ID)
+	if len(metrics) > 0 {
+		s.see, s.metrics = "", metrics
+	}
+	i := slices.IndexFunc(r.studies, func(o recorded) bool { return o.Study == e.ID })
+	if i < 0 && s.see == "" && s.note == "" {
+		return
+	}
+	fmt.Fprintf(out, "\n## %s\n\n%s.\n", e.ID, strings.ToUpper(e.Title[:1])+e.Title[1:])
+	for _, c := range s.claims {
+		row := c.row(r, "")
+		fmt.Fprintf(out, "\n%s: %s. Paper %s, ours %s.\n", row[4], row[0], cmp.Or(row[1], "-"), cmp.Or(row[2], "-"))
+	}
+	if s.note != "" {
+		fmt.Fprintf(out, "\n%s\n", s.note)
+	}
+	if s.see != "" {
+		fmt.Fprintf(out, "\nFrom the repetitions of %s.\n", link(s.see, ""))
+	} else if i >= 0 {
+		r.studies[i].table(out, s.metrics)
+	}
+}
+
+// table writes the numbers of some metrics, or of those that the paper has, or of all: a row for each data set and
+// method, with the repetitions and the commits below.
+func (s recorded) table(out *strings.Builder, metrics []string) {
+	if len(metrics) == 0 {
+		for _, c := range s.Cells {
+			if c.Paper != nil && !slices.Contains(metrics, c.Metric) {
+				metrics = append(metrics, c.Metric)
+			}
+		}
+	}
+	if len(metrics) == 0 {
+		metrics = distinct(s.Cells, func(c recordedCell) string { return c.Metric })
+	}
+	cells := slices.DeleteFunc(slices.Clone(s.Cells), func(c recordedCell) bool {
+		return !slices.Contains(metrics, c.Metric)
+	})
+	type column struct {
+		head string
+		text func(c Cell) string
+		of   string // the metric; empty: of any
+	}
+	paper := func(c Cell) string {
+		if c.Paper == nil {
+			return ""
+		}
+		text := printed(*c.Paper)
+		if c.PaperSE != nil {
+			text += " ± " + printed(*c.PaperSE)
+		}
+		return text
+	}
+	all := []column{{"data", func(c Cell) string { return shown(c.Data) }, ""},
+		{"method", func(c Cell) string { return shown(c.Method) }, ""},
+		{"n", func(c Cell) string { return fmt.Sprint(c.Reps) }, ""}}
+	for _, m := range metrics {
+		all = append(all, column{shown(m), Cell.text, m})
+		if slices.ContainsFunc(cells, func(c recordedCell) bool { return c.Metric == m && c.Paper != nil }) {
+			all = append(all, column{"paper", paper, m})
+		}
+	}
+	var table [][]string
+	for i, c := range cells {
+		if slices.ContainsFunc(cells[:i], func(o recordedCell) bool { return o.Data == c.Data && o.Method == c.Method }) {
 			continue
 		}
-		switch se, off := math.Hypot(known(c.SE), orZero(c.PaperSE)), math.Abs(*c.Ours-*c.Paper); {
-		case !(se > 0):
-			untested++
-		case off <= 2*se:
-			agree++
-		default:
-			differ++
-		}
-	}
-	head := s.Study + ": " + s.Title
-	link := strings.ReplaceAll(strings.ToLower(unlinked.ReplaceAllString(head, "")), " ", "-")
-	return fmt.Sprintf("| [%s](#%s) | %s | %d | %d | %d |\n", s.Study, link, strings.ReplaceAll(s.Title, "|", `\|`), agree,
-		differ, untested)
-}
-
-// markdown writes a study: its note, the remarks, a table for each metric, repetitions and commits.
-func (s recorded) markdown(out *strings.Builder, note string) {
-	fmt.Fprintf(out, "\n### %s: %s\n", s.Study, s.Title)
-	for _, r := range s.Remarks {
-		fmt.Fprintf(out, "\n%s (At `%s`.)\n", r.Text, r.Commit)
-	}
-	if note != "" {
-		fmt.Fprintf(out, "\n%s%s.\n", strings.ToUpper(note[:1]), note[1:])
-	}
-	cells := make([]Cell, len(s.Cells))
-	for i, c := range s.Cells {
-		cells[i] = Cell{Study: s.Study, Data: c.Data, Method: c.Method, Metric: c.Metric, Ours: known(c.Ours),
-			SE: known(c.SE), Reps: c.Reps, Paper: c.Paper}
-	}
-	for _, metric := range distinct(cells, func(c Cell) string { return c.Metric }) {
-		if value, all := constantOf(cells, metric); all {
-			fmt.Fprintf(out, "\n%s is %s everywhere.\n", shown(metric), value)
-		} else {
-			out.WriteString("\n" + Matrix(cells, metric))
-		}
-	}
-	if len(s.Cells) > 0 {
-		fmt.Fprintf(out, "\n%s.\n", s.behind())
-	}
-}
-
-// constantOf returns a metric's value where several cells have no other, and the paper has none.
-func constantOf(cells []Cell, metric string) (value string, all bool) {
-	count := 0
-	for _, c := range cells {
-		if c.Metric != metric {
-			continue
-		}
-		text := fmt.Sprintf(c.decimals(), c.Ours)
-		if count++; finite(&c.Ours) == nil || c.Paper != nil || count > 1 && text != value {
-			return "", false
-		}
-		value = text
-	}
-	return value, count > 1
-}
-
-// behind lists repetitions and commits by data set and method.
-func (s recorded) behind() string {
-	origin := func(c recordedCell) string {
-		if c.Reps == 1 {
-			return fmt.Sprintf("One repetition, at `%s`", c.Commit)
-		}
-		return fmt.Sprintf("%d repetitions, at `%s`", c.Reps, c.Commit)
-	}
-	methods := func(data, from string) []string { // from any origin if it is empty
-		return distinct(slices.DeleteFunc(slices.Clone(s.Cells), func(c recordedCell) bool {
-			return c.Data != data || from != "" && origin(c) != from
-		}), method)
-	}
-	s.Cells = slices.DeleteFunc(slices.Clone(s.Cells), func(c recordedCell) bool { return c.Reps == 0 })
-	origins := distinct(s.Cells, origin)
-	if len(origins) == 1 {
-		return origins[0]
-	}
-	var parts []string
-	for _, o := range origins {
-		var names []string
-		for _, data := range distinct(s.Cells, func(c recordedCell) string { return c.Data }) {
-			switch here := methods(data, o); len(here) {
-			case 0:
-			case len(methods(data, "")):
-				names = append(names, shown(data))
-			default:
-				names = append(names, shown(data)+" ("+strings.Join(here, ", ")+")")
+		line := make([]string, len(all))
+		for k, col := range all {
+			for _, o := range cells {
+				if o.Data == c.Data && o.Method == c.Method && (col.of == "" || col.of == o.Metric) {
+					line[k] = col.text(o.cell(s.Study))
+					break
+				}
 			}
 		}
-		parts = append(parts, o+": "+strings.Join(names, "; "))
+		table = append(table, line)
 	}
-	return strings.Join(parts, ". ")
+	var heads, constant []string
+	lines := make([][]string, len(table))
+	for k, col := range all {
+		values := distinct(table, func(line []string) string { return line[k] })
+		if len(values) == 1 && len(table) > 1 && col.head != "paper" {
+			constant = append(constant, col.head+": "+values[0])
+			continue
+		}
+		heads = append(heads, col.head)
+		for i := range table {
+			cell := table[i][k]
+			if k == 0 && i > 0 && table[i-1][0] == cell {
+				cell = ""
+			}
+			lines[i] = append(lines[i], cell)
+		}
+	}
+	if len(lines) > 0 {
+		out.WriteString("\n")
+		markdown(out, heads, lines)
+	}
+	commits := distinct(cells, func(c recordedCell) string { return c.Commit })
+	checked := distinct(s.Rows, func(r rowRecord) string { return cmp.Or(r.Verified, "no commit yet") })
+	said := append(constant, "measured at "+strings.Join(commits, ", "))
+	if len(checked) > 0 {
+		said = append(said, "verified at "+strings.Join(checked, ", "))
+	}
+	fmt.Fprintf(out, "\n%s.\n", strings.Join(said, "; "))
 }
 
-func method(c recordedCell) string { return c.Method }
+// cell is the cell of a study.
+func (c recordedCell) cell(study string) Cell {
+	return Cell{Study: study, Data: c.Data, Method: c.Method, Metric: c.Metric, Ours: known(c.Ours), SE: known(c.SE),
+		Reps: c.Reps, Paper: c.Paper, PaperSE: c.PaperSE, Seconds: orZero(c.Seconds), Commit: c.Commit}
+}
 
 // orZero is *x, 0 if x is nil.
 func orZero(x *float64) float64 {

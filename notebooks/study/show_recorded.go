@@ -10,10 +10,9 @@ import (
 	"gobnn/viz"
 )
 
-// Recorded displays in a notebook what is recorded of a table in the project: the numbers of RESULTS.md, ours beside
-// the paper's in brackets, with what was reduced, how often it was repeated, and what we make of it. Nothing is
-// computed: Show does that. Of several metrics each is a table of its own; without any all of them are shown. An error
-// stops the cell.
+// Recorded displays in a notebook what is recorded of a table in the project: the verdicts, and our numbers beside the
+// paper's, as the pages of results have them, of some metrics where these are named. Nothing is computed: Show does
+// that. An error stops the cell.
 func Recorded(id string, metrics ...string) {
 	text, err := recordedText(id, metrics)
 	if err == nil {
@@ -30,24 +29,21 @@ func recordedText(id string, metrics []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	studies, err := readRecords(results.Files)
+	records, err := readRecords(results.Files)
 	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(studies, func(s recorded) bool { return s.Study == id })
+	i := slices.IndexFunc(records.studies, func(s recorded) bool { return s.Study == id })
 	if i < 0 {
 		return "", fmt.Errorf("nothing is recorded of %s: go run ./notebooks reproduce %s -record computes it", id, id)
 	}
-	s := studies[i]
-	known := distinct(s.Cells, func(c recordedCell) string { return c.Metric })
-	if metrics, err = chosen("metric", metrics, known); err != nil {
-		return "", fmt.Errorf("%s: %w", id, err)
+	known := distinct(records.studies[i].Cells, func(c recordedCell) string { return c.Metric })
+	if len(metrics) > 0 {
+		if metrics, err = chosen("metric", metrics, known); err != nil {
+			return "", fmt.Errorf("%s: %w", id, err)
+		}
 	}
-	s.Cells = slices.DeleteFunc(slices.Clone(s.Cells), func(c recordedCell) bool {
-		return !slices.Contains(metrics, c.Metric)
-	})
-	s.Title = e.Title
 	var out strings.Builder
-	s.markdown(&out, e.Note)
+	records.section(&out, e, metrics...)
 	return strings.TrimLeft(out.String(), "\n"), nil
 }

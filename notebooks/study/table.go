@@ -132,14 +132,7 @@ func Matrix(cells []Cell, metric string) string {
 	methods := distinct(cells, func(c Cell) string { return c.Method })
 	at := map[[2]string]string{}
 	for _, c := range cells {
-		text := c.missing()
-		if finite(&c.Ours) != nil {
-			format := c.decimals()
-			text = fmt.Sprintf(format, c.Ours)
-			if finite(&c.SE) != nil {
-				text += " ± " + fmt.Sprintf(format, c.SE)
-			}
-		}
+		text := c.text()
 		if c.Paper != nil {
 			text += " (" + printed(*c.Paper) + ")"
 		}
@@ -166,6 +159,19 @@ func Matrix(cells []Cell, metric string) string {
 	var out strings.Builder
 	markdown(&out, heads, table)
 	return out.String()
+}
+
+// text is our number, ± its standard error.
+func (c Cell) text() string {
+	if finite(&c.Ours) == nil {
+		return c.missing()
+	}
+	format := c.decimals()
+	text := fmt.Sprintf(format, c.Ours)
+	if finite(&c.SE) != nil {
+		text += " ± " + fmt.Sprintf(format, c.SE)
+	}
+	return text
 }
 
 // printed is a paper's number as papers print them: two decimals, or more if it has more; none if it is large and

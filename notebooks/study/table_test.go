@@ -32,15 +32,4 @@ func TestMissing(t *testing.T) {
 			t.Errorf("%s, %v: %s, want %q", c.metric, c.ours, text, c.want)
 		}
 	}
-	root := t.TempDir()
-	records := must(OpenRecords(root))
-	failOn(records.Record(Experiment{ID: "x"}, Options{}, cells, "0000000"))
-	failOn(records.Save())
-	records = must(OpenRecords(root))
-	text := records.Markdown()
-	for _, c := range cells {
-		if table := Matrix(cells, c.Metric); !strings.Contains(text, table) {
-			t.Errorf("the record of %s is not as a run prints it,\n%s, in\n%s", c.Metric, table, text)
-		}
-	}
 }

@@ -28,6 +28,7 @@ type rowRecord struct {
 	Full       bool                 `json:"full,omitempty"`
 	Epochs     int                  `json:"epochs,omitempty"` // that were asked for
 	Repetition int                  `json:"repetition"`
+	Reps       int                  `json:"reps"` // that are recorded
 	Seconds    float64              `json:"seconds"`
 	Values     map[string][2]string `json:"values"` // by metric, exact, with the standard error over all repetitions
 	Machine    string               `json:"machine"`
@@ -118,7 +119,8 @@ func (e Experiment) rows(o Options) (all []rowRecord, err error) {
 		}
 		r := kept[cheapest]
 		now := rowRecord{Data: t.Data, Method: t.Method, Key: at.digest, Full: o.Full, Epochs: o.Epochs, Repetition: cheapest,
-			Seconds: r.Seconds, Values: map[string][2]string{}, Machine: r.Machine, Commit: cmp.Or(r.Commit, o.Commit)}
+			Reps: len(kept), Seconds: r.Seconds, Values: map[string][2]string{}, Machine: r.Machine,
+			Commit: cmp.Or(r.Commit, o.Commit)}
 		for _, c := range Cells(t.Key, kept, nil) {
 			value, has := r.Values[c.Metric]
 			if has && !timed(c.Metric) && (len(e.metrics) == 0 || slices.Contains(e.metrics, c.Metric)) {
@@ -133,8 +135,9 @@ func (e Experiment) rows(o Options) (all []rowRecord, err error) {
 }
 
 // compare is an error where a repetition that was computed again is not the recorded one: by each bit on the same
-// machine, elsewhere by the standard error over repetitions, or by a tenth of the value where there is but one. The
-// text says how near it is.
+// machine. Elsewhere sums are rounded in another order, after which a chain is another chain; there the recorded mean,
+// with this repetition in place of its own, must stay within its standard error, or within a tenth where there is but
+// one repetition. The text says how near it is.
 func (r rowRecord) compare(again Result) (text string, err error) {
 	var off []string // of those that are too far off, the first three in words
 	worst, more := 0., 0
@@ -151,9 +154,9 @@ func (r rowRecord) compare(again Result) (text string, err error) {
 		within, _ := strconv.ParseFloat(r.Values[name][1], 64)
 		kind := "standard error"
 		if !(within > 0) {
-			within, kind = math.Abs(a)/10, "tenth"
+			within, kind = math.Abs(a)/10/float64(r.Reps), "tenth"
 		}
-		share := math.Abs(b-a) / within
+		share := math.Abs(b-a) / float64(r.Reps) / within
 		if worst = max(worst, share); r.Machine == machine() || unread != nil || !(share <= 1) {
 			if more++; len(off) < 3 {
 				off = append(off, fmt.Sprintf("%s %s was %s (%s %.2g)", name, now, was, kind, within))
