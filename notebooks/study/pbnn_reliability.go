@@ -54,6 +54,7 @@ type reliabilityData struct {
 	// beyond, if set, are test rows outside the range of the training rows.
 	beyond     func(seed uint64) *dataset.Dataset
 	mode       baseline.Training
+	full       mcmc.Kernel    // of the posterior given all rows
 	n, batches int            // n and M of the penalty
 	draws      int            // default draws of each chain, after a warm-up half as long
 	thin       map[string]int // moves for a draw, by method
@@ -72,8 +73,8 @@ var reliabilityWave = reliabilityData{
 		return parts, err
 	},
 	beyond: gap,
-	mode:   baseline.Training{Epochs: 200},
-	n:      5, batches: 5, thin: map[string]int{lastLayerFull: 10, lastLayerPenalty: 40, wholePenalty: 40}, chains: 4,
+	mode:   baseline.Training{Epochs: 200}, full: mcmc.HMC{},
+	n: 5, batches: 5, thin: map[string]int{lastLayerFull: 100, lastLayerPenalty: 400, wholePenalty: 400}, chains: 4,
 	draws: 100, reps: 5,
 }
 
@@ -107,6 +108,7 @@ var reliabilityDigits = reliabilityData{
 		return parts, err
 	},
 	mode: baseline.Training{Epochs: 10, BatchSize: 100, Optimiser: train.Adam{Schedule: train.Constant(.003)}},
+	full: mcmc.MALA{},
 	n:    100, batches: 10, thin: map[string]int{lastLayerFull: 10, lastLayerPenalty: 100, wholePenalty: 40}, chains: 4,
 	draws: 50, reps: 1,
 	paper: map[string]map[string]Reported{lastLayerFull: {"accuracy": {Value: .936}},
@@ -129,7 +131,7 @@ func (d reliabilityData) sampler(method string) fit.Method {
 	m := pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: d.n, Batches: d.batches}
 	switch method {
 	case lastLayerFull:
-		return pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.MALA{}}
+		return pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: d.full}
 	case wholePenalty:
 		m.Proposal = pbnn.Langevin
 	}
