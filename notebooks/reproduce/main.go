@@ -344,8 +344,8 @@ func parsed(args []string) (request, error) {
 	flags.StringVar(&o.FigureFormat, "format", "png", "`format` of the figures: png, svg or pdf")
 	flags.BoolVar(&asked.record, "record", false, "also put the numbers into notebooks/results and "+
 		"notebooks/RESULTS.md; without an ID: write RESULTS.md again from notebooks/results")
-	all := flags.Bool("all", false, "every study that can be run, each with its share of the hours: further repetitions, "+
-		"up to the paper's, as long as it lasts, those of earlier runs counted in; with -record")
+	all := flags.Bool("all", false, "every study, each with its share of the hours: repetitions of each row in turn, "+
+		"up to the study's own number, as long as it lasts, those of earlier runs counted in; with -record")
 	flags.Float64Var(&asked.hours, "hours", study.Hours(), "what -all may take on two cores")
 	flags.BoolVar(&asked.verify, "verify", false, "compute the cheapest repetition of each recorded row again, and "+
 		"compare it: of the studies named, or of all; with -record the rows say at which commit that was")
