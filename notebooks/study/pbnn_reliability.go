@@ -110,7 +110,7 @@ var reliabilityDigits = reliabilityData{
 	mode: baseline.Training{Epochs: 10, BatchSize: 100, Optimiser: train.Adam{Schedule: train.Constant(.003)}},
 	full: mcmc.HMC{},
 	n:    100, batches: 10, thin: map[string]int{lastLayerFull: 4, lastLayerPenalty: 1000, wholePenalty: 40}, chains: 4,
-	draws: 50, reps: 1,
+	draws: 50, reps: 3,
 	paper: map[string]map[string]Reported{lastLayerFull: {"accuracy": {Value: .936}},
 		lastLayerPenalty: {"accuracy": {Value: .932}}},
 }
