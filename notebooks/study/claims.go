@@ -22,7 +22,8 @@ import (
 //
 // A claim is decided by the differences that follow it, each of two numbers of a metric on each of the data sets; "*"
 // are all data sets. A side is a method, with "@ data" where it is of another data set; the right one may be a number,
-// "paper", which is the paper's number of the left one, or "best of A; B". "<" and ">" say which is lower; "~ B within
+// "paper", which is the paper's number of the left one, or, as the left, "lowest of A; B" or "highest of A; B"; what is
+// called "exact" has no error. "<" and ">" say which is lower; "~ B within
 // .02" that they differ by no more. Another study's metric has its ID before a colon. After "cannot" stands why the
 // claim cannot be judged by what is computed.
 
@@ -190,41 +191,63 @@ func (d difference) outcomes(records *Records) (all []outcome, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, d.judge(left, right))
+		all = append(all, d.judge(left, right, records.studies[i].paired(d.metric, left, right)))
 	}
 	return all, nil
 }
 
+// paired are the differences of two methods' repetitions, which have data and seeds of their numbers in common; nil
+// where these are not recorded.
+func (s recorded) paired(metric string, left, right recordedCell) (all []float64) {
+	each := func(c recordedCell) []string {
+		i := slices.IndexFunc(s.Rows, func(r rowRecord) bool { return r.Data == c.Data && r.Method == c.Method })
+		if i < 0 || left.Data != right.Data {
+			return nil
+		}
+		return s.Rows[i].Each[metric]
+	}
+	a, b := each(left), each(right)
+	for i := range min(len(a), len(b)) {
+		x, _ := strconv.ParseFloat(a[i], 64) // it was written by FormatFloat
+		y, _ := strconv.ParseFloat(b[i], 64)
+		all = append(all, x-y)
+	}
+	return all
+}
+
 // side finds the cell of one side of a difference.
 func side(cells []recordedCell, data, name string, d difference) (recordedCell, error) {
+	zero := 0.
 	if value, err := strconv.ParseFloat(name, 64); err == nil {
-		zero := 0.
 		return recordedCell{Ours: &value, SE: &zero, Paper: &value, Reps: math.MaxInt}, nil
 	}
 	if name == "paper" {
 		left, err := side(cells, data, d.left, d)
-		zero := 0.
 		if left.PaperSE == nil {
 			left.PaperSE = &zero
 		}
 		return recordedCell{Ours: left.Paper, SE: left.PaperSE, Paper: left.Paper, Reps: math.MaxInt}, err
 	}
-	if list, ok := strings.CutPrefix(name, "best of "); ok {
+	for _, end := range []string{"lowest of ", "highest of "} {
+		list, ok := strings.CutPrefix(name, end)
+		if !ok {
+			continue
+		}
+		ahead := func(a, b *float64) bool { return b == nil || a != nil && (*a < *b) == (end == "lowest of ") }
 		var best recordedCell
 		for method := range strings.SplitSeq(list, "; ") {
 			c, err := side(cells, data, method, d)
 			if err != nil {
 				return c, err
 			}
-			if c.Ours == nil {
-				continue
+			paper := c
+			if !ahead(c.Paper, best.Paper) {
+				paper = best
 			}
-			if best.Ours == nil || (*c.Ours < *best.Ours) == (d.relation == "<") {
-				c.Paper, c.PaperSE = better(c, best, d.relation)
+			if ahead(c.Ours, best.Ours) {
 				best = c
-			} else {
-				best.Paper, best.PaperSE = better(best, c, d.relation)
 			}
+			best.Paper, best.PaperSE = paper.Paper, paper.PaperSE
 		}
 		return best, nil
 	}
@@ -233,24 +256,19 @@ func side(cells []recordedCell, data, name string, d difference) (recordedCell, 
 	}
 	for _, c := range cells {
 		if c.Data == data && c.Method == name {
+			if name == "exact" {
+				c.SE = &zero
+			}
 			return c, nil
 		}
 	}
 	return recordedCell{}, fmt.Errorf("%s, %s: nothing is recorded of %q on %q", d.study, d.metric, name, data)
 }
 
-// better is the paper's number of the two that is the better one.
-func better(a, b recordedCell, relation string) (value, se *float64) {
-	if a.Paper == nil || b.Paper != nil && (*b.Paper < *a.Paper) == (relation == "<") {
-		return b.Paper, b.PaperSE
-	}
-	return a.Paper, a.PaperSE
-}
-
 // judge compares the two sides. A difference in the claim's direction of two standard errors holds, one in the other
 // contradicts it. Where ours is smaller, the claim is not found if the paper's difference is two errors of both away,
 // and cannot be judged if it is not: more repetitions would tell. Without an error of ours nothing can be judged.
-func (d difference) judge(left, right recordedCell) outcome {
+func (d difference) judge(left, right recordedCell, paired []float64) outcome {
 	minus := func(a, b, aSE, bSE *float64) quantity {
 		return quantity{value: known(a) - known(b), se: math.Hypot(orZero(aSE), orZero(bSE))}
 	}
@@ -259,6 +277,10 @@ func (d difference) judge(left, right recordedCell) outcome {
 	out.ours.n = min(left.Reps, right.Reps)
 	if left.SE == nil || right.SE == nil {
 		out.ours.se = math.NaN()
+	}
+	if len(paired) > 1 {
+		out.ours.value, out.ours.se = meanSE(paired)
+		out.ours.n = len(paired)
 	}
 	if left.PaperSE == nil && right.PaperSE == nil {
 		out.paper.se = math.NaN()
@@ -322,6 +344,20 @@ func (c claim) outcomes(records *Records) (all []outcome, err error) {
 	return all, err
 }
 
+// claimed are the metrics of a study that claims are about.
+func (r *Records) claimed(study string) (metrics []string) {
+	for _, s := range r.shown {
+		for _, c := range s.claims {
+			for _, d := range c.differences {
+				if d.study == study && !slices.Contains(metrics, d.metric) {
+					metrics = append(metrics, d.metric)
+				}
+			}
+		}
+	}
+	return metrics
+}
+
 // row is the claim in the table of its paper; detail is where its study is shown.
 func (c claim) row(records *Records, detail string) []string {
 	all, err := c.outcomes(records)
@@ -357,13 +393,18 @@ func summary(all []outcome) (paper, ours, z string) {
 	case len(all) == 1:
 		paper, ours = all[0].paper.String(), all[0].ours.String()
 	default:
-		claimed := 0
+		claimed, known := 0, 0
 		for _, o := range all {
-			if o.claimed || math.IsNaN(o.paper.value) {
+			if !math.IsNaN(o.paper.value) {
+				known++
+			}
+			if o.claimed {
 				claimed++
 			}
 		}
-		paper = fmt.Sprintf("%d of %d", claimed, len(all))
+		if paper = "-"; known > 0 {
+			paper = fmt.Sprintf("%d of %d", claimed, known)
+		}
 		ours = fmt.Sprintf("%d of %d", count[holds], len(all))
 		if count[contradicted] > 0 {
 			ours += fmt.Sprintf(", %d against", count[contradicted])

@@ -93,7 +93,7 @@ func readRecords(folder fs.FS) (*Records, error) {
 // given one, in place of those with the same data set, method and metric. A metric that a method no longer has on a
 // data set, such as one that only some results have, goes.
 func (r *Records) Record(e Experiment, o Options, cells []Cell, commit string) error {
-	rows, err := e.rows(o)
+	rows, err := e.rows(o, r.claimed(e.ID))
 	if err != nil {
 		return err
 	}
@@ -314,20 +314,19 @@ func (s recorded) table(out *strings.Builder, metrics []string) {
 	cells := slices.DeleteFunc(slices.Clone(s.Cells), func(c recordedCell) bool {
 		return !slices.Contains(metrics, c.Metric)
 	})
+	if len(metrics) == 1 && len(cells) > 1 {
+		all := make([]Cell, len(cells))
+		for i, c := range cells {
+			all[i] = c.cell(s.Study)
+		}
+		out.WriteString("\n" + Matrix(all, metrics[0]))
+		s.below(out, append(constants(all), "in brackets the paper's"), cells)
+		return
+	}
 	type column struct {
 		head string
 		text func(c Cell) string
 		of   string // the metric; empty: of any
-	}
-	paper := func(c Cell) string {
-		if c.Paper == nil {
-			return ""
-		}
-		text := printed(*c.Paper)
-		if c.PaperSE != nil {
-			text += " ± " + printed(*c.PaperSE)
-		}
-		return text
 	}
 	all := []column{{"data", func(c Cell) string { return shown(c.Data) }, ""},
 		{"method", func(c Cell) string { return shown(c.Method) }, ""},
@@ -335,7 +334,7 @@ func (s recorded) table(out *strings.Builder, metrics []string) {
 	for _, m := range metrics {
 		all = append(all, column{shown(m), Cell.text, m})
 		if slices.ContainsFunc(cells, func(c recordedCell) bool { return c.Metric == m && c.Paper != nil }) {
-			all = append(all, column{"paper", paper, m})
+			all = append(all, column{"paper", Cell.reported, m})
 		}
 	}
 	var table [][]string
@@ -375,10 +374,25 @@ func (s recorded) table(out *strings.Builder, metrics []string) {
 		out.WriteString("\n")
 		markdown(out, heads, lines)
 	}
+	s.below(out, constant, cells)
+}
+
+// constants says how often the cells were repeated.
+func constants(cells []Cell) []string {
+	n := distinct(cells, func(c Cell) string { return fmt.Sprint(c.Reps) })
+	slices.SortFunc(n, func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) })
+	if len(n) > 1 {
+		return []string{"n: " + n[0] + " to " + n[len(n)-1]}
+	}
+	return []string{"n: " + n[0]}
+}
+
+// below writes what is said below a table, and where its cells were measured and verified.
+func (s recorded) below(out *strings.Builder, said []string, cells []recordedCell) {
 	commits := distinct(cells, func(c recordedCell) string { return c.Commit })
-	checked := distinct(s.Rows, func(r rowRecord) string { return cmp.Or(r.Verified, "no commit yet") })
-	said := append(constant, "measured at "+strings.Join(commits, ", "))
-	if len(checked) > 0 {
+	said = append(said, "measured at "+strings.Join(commits, ", "))
+	if len(s.Rows) > 0 {
+		checked := distinct(s.Rows, func(r rowRecord) string { return cmp.Or(r.Verified, "no commit yet") })
 		said = append(said, "verified at "+strings.Join(checked, ", "))
 	}
 	fmt.Fprintf(out, "\n%s.\n", strings.Join(said, "; "))

@@ -40,7 +40,9 @@ func TestRecord(t *testing.T) {
 		cell("yacht", "OHSMC", 3, math.NaN(), 1)}, "0000000"))
 	failOn(records.Save())
 	records = must(OpenRecords(root))
-	failOn(records.Record(of, Options{}, []Cell{cell("boston", "OHSMC", 2, .25, 10)}, "1111111"))
+	other := cell("boston", "OHSMC", 4, math.NaN(), 10)
+	other.Metric = "other"
+	failOn(records.Record(of, Options{}, []Cell{cell("boston", "OHSMC", 2, .25, 10), other}, "1111111"))
 	failOn(records.Save())
 	records = must(OpenRecords(root))
 	failOn(records.Check())
@@ -49,8 +51,9 @@ func TestRecord(t *testing.T) {
 		t.Error("a metric that is no longer there stays")
 	}
 	for _, want := range []string{
-		"\n## ohsmc.table8\n\nUCI: ", "| Boston | OHSMC | 10 | 2.000 ± 0.250 | 1.10 |", "|  | VB | 2 | diverged | 1.10 |",
-		"| yacht | OHSMC | 1 | 3.000 | 1.10 |", "\nmeasured at 1111111, 0000000.\n",
+		"\n## ohsmc.table8\n\nUCI: ", "| Boston | OHSMC | 10 | 2.000 ± 0.250 | 1.10 | 4.000 |",
+		"|  | VB | 2 | diverged | 1.10 |  |",
+		"| yacht | OHSMC | 1 | 3.000 | 1.10 |  |", "\nmeasured at 1111111, 0000000.\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

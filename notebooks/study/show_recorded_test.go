@@ -58,7 +58,7 @@ func TestNotebooksShowWhatIsRecorded(t *testing.T) {
 
 func TestRecordedText(t *testing.T) {
 	text := must(recordedText("ohsmc.table1", []string{"NLPD"}))
-	for _, want := range []string{"## ohsmc.table1\n\n1-d regression", "| NLPD | paper |", "OHSMC", "measured at "} {
+	for _, want := range []string{"## ohsmc.table1\n\n1-d regression", "| NLPD | MAP-HMC | OHSMC |", "measured at "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}

@@ -125,8 +125,9 @@ const mostColumns = 10
 
 // Matrix makes a table for a notebook of one metric of the cells. It has a row for each data set and a column for each
 // method, in the order in which they come, or the other way round where that would be too wide. A cell has our value ±
-// its standard error, and the paper's number in brackets where it has one. A loss that is not finite is "diverged",
-// another such score "-"; without repetitions it is "not measured". Data sets without the metric are left out.
+// its standard error, and the paper's with its own in brackets where it has one. A loss that is not finite is
+// "diverged", another such score "-"; without repetitions it is "not measured". Data sets without the metric are left
+// out.
 func Matrix(cells []Cell, metric string) string {
 	cells = slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Metric != metric })
 	methods := distinct(cells, func(c Cell) string { return c.Method })
@@ -134,7 +135,7 @@ func Matrix(cells []Cell, metric string) string {
 	for _, c := range cells {
 		text := c.text()
 		if c.Paper != nil {
-			text += " (" + printed(*c.Paper) + ")"
+			text += " (" + c.reported() + ")"
 		}
 		at[[2]string{c.Data, c.Method}] = text
 	}
@@ -170,6 +171,19 @@ func (c Cell) text() string {
 	text := fmt.Sprintf(format, c.Ours)
 	if finite(&c.SE) != nil {
 		text += " ± " + fmt.Sprintf(format, c.SE)
+	}
+	return text
+}
+
+// reported is the paper's number, with two digits of its standard error; empty: none.
+func (c Cell) reported() string {
+	if c.Paper == nil {
+		return ""
+	}
+	text := printed(*c.Paper)
+	if c.PaperSE != nil && *c.PaperSE > 0 {
+		digits := max(0, 1-int(math.Floor(math.Log10(*c.PaperSE))))
+		text += " ± " + strconv.FormatFloat(*c.PaperSE, 'f', digits, 64)
 	}
 	return text
 }

@@ -30,7 +30,8 @@ type rowRecord struct {
 	Repetition int                  `json:"repetition"`
 	Reps       int                  `json:"reps"` // that are recorded
 	Seconds    float64              `json:"seconds"`
-	Values     map[string][2]string `json:"values"` // by metric, exact, with the standard error over all repetitions
+	Values     map[string][2]string `json:"values"`         // by metric: exact, and the standard error of the mean
+	Each       map[string][]string  `json:"each,omitempty"` // all repetitions' values of metrics that claims are about
 	Machine    string               `json:"machine"`
 	Commit     string               `json:"commit"`
 	Verified   string               `json:"verified,omitempty"` // the last commit whose code gave the values again
@@ -84,8 +85,9 @@ func timed(metric string) bool { return timeUnit.MatchString(metric) }
 
 var timeUnit = regexp.MustCompile(`seconds|a second|speed-up|\[m?s\]`)
 
-// rows are those of the repetitions that are kept. A figure that shows a table's repetitions leaves them to it.
-func (e Experiment) rows(o Options) (all []rowRecord, err error) {
+// rows are those of the repetitions that are kept, with all values of the metrics that claims are about. A figure that
+// shows a table's repetitions leaves them to it.
+func (e Experiment) rows(o Options, claimed []string) (all []rowRecord, err error) {
 	defer caught(&err)
 	if e.trials == nil || e.bySeconds {
 		return nil, nil
@@ -127,7 +129,17 @@ func (e Experiment) rows(o Options) (all []rowRecord, err error) {
 				now.Values[c.Metric] = [2]string{exact(value), strconv.FormatFloat(c.SE, 'g', 3, 64)}
 			}
 		}
-		if len(now.Values) > 0 {
+		for _, metric := range claimed {
+			if _, has := r.Values[metric]; has && len(kept) > 1 {
+				if now.Each == nil {
+					now.Each = map[string][]string{}
+				}
+				for _, one := range kept {
+					now.Each[metric] = append(now.Each[metric], strconv.FormatFloat(one.Values[metric], 'g', 6, 64))
+				}
+			}
+		}
+		if len(now.Values) > 0 || now.Each != nil {
 			all = append(all, now)
 		}
 	}

@@ -1,0 +1,94 @@
+package study
+
+import (
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// What the claims compare is computed by the studies, and recorded of those rows that are recorded.
+func TestClaims(t *testing.T) {
+	records := must(OpenRecords(filepath.Join("..", "..")))
+	for _, s := range records.shown {
+		for _, c := range s.claims {
+			for _, d := range c.differences {
+				known := map[[2]string]bool{}
+				for _, one := range must(must(Find(d.study)).trials(Options{})) {
+					known[[2]string{one.Data, one.Method}] = true
+				}
+				for _, side := range []string{d.left, d.right} {
+					list := strings.TrimPrefix(strings.TrimPrefix(side, "lowest of "), "highest of ")
+					for name := range strings.SplitSeq(list, "; ") {
+						name, data, other := strings.Cut(name, " @ ")
+						if !other {
+							data = d.data
+						}
+						if _, err := strconv.ParseFloat(name, 64); err != nil && name != "paper" && !known[[2]string{data, name}] {
+							t.Errorf("claim %q: %s has no %q on %q", c.text, d.study, name, data)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// A verdict goes by the difference, its error, and the paper's.
+func TestVerdicts(t *testing.T) {
+	cell := func(data, method string, ours, se, paper, paperSE float64) recordedCell {
+		c := recordedCell{Data: data, Method: method, Metric: "NLPD", Ours: finite(&ours), SE: finite(&se), Reps: 10}
+		c.Paper, c.PaperSE = finite(&paper), finite(&paperSE)
+		return c
+	}
+	none := math.NaN()
+	records := &Records{studies: []recorded{{Study: "ohsmc.table1", Cells: []recordedCell{
+		cell("a", "one", 1, .03, 1, .01), cell("a", "two", 1.2, .04, 1.3, .02), cell("a", "three", 1.05, .04, 1.06, none),
+		cell("a", "four", 1.02, .04, 1.5, none), cell("a", "once", 2, none, 2, none),
+		cell("a", "bare", 1.01, .04, none, none),
+		cell("b", "one", 3, .03, 1, .01), cell("b", "two", 2, .04, none, none),
+	}}}}
+	for line, want := range map[string]verdict{
+		"NLPD | a | one < two": holds, "NLPD | a | two > one": holds, "NLPD | a | one > two": contradicted,
+		"NLPD | a | one < three": cannotJudge, "NLPD | a | one < four": notFound, "NLPD | a | one < bare": notFound,
+		"NLPD | a | one < once": cannotJudge, "NLPD | a | one < lowest of two; three": cannotJudge,
+		"NLPD | a | one < highest of two; three": holds, "NLPD | a | one ~ two within .4": holds,
+		"NLPD | a | one ~ two within .05": contradicted, "NLPD | a | one ~ paper within .1": holds,
+		"NLPD | a | one > .9": holds, "NLPD | a | one < one @ b": holds, "NLPD | a; b | one < two": inPart,
+	} {
+		all := must(readClaims("@ ohsmc.table1\nclaim x | y\n  " + line))
+		c := all[0].claims[0]
+		some, err := c.outcomes(records)
+		if got := c.judge(some); got != want || err != nil {
+			t.Errorf("%s: %s, want %s (%v); %+v", line, got, want, err, some)
+		}
+	}
+	// By pairs, .1 ± .01, the difference is known ten times better than by the means.
+	records.studies[0].Rows = []rowRecord{{Data: "a", Method: "one", Each: map[string][]string{"NLPD": {"1", "2", "3"}}},
+		{Data: "a", Method: "three", Each: map[string][]string{"NLPD": {"1.1", "2.12", "3.08"}}}}
+	some := must(readClaims("@ ohsmc.table1\nclaim x | y\n  NLPD | a | one < three"))[0].claims[0]
+	all := must(some.outcomes(records))
+	if row := some.row(records, "z"); row[2] != "-0.100 ± 0.012 (3)" || all[0].verdict != holds {
+		t.Errorf("%q, %+v", row, all)
+	}
+	for text, want := range map[string]string{
+		"note x": "first", "@ ohsmc.table9": "ID of a study", "@ ohsmc.table1\nclaim x": "WHAT | WHERE",
+		"@ ohsmc.table1\nnotes x": "see, show", "@ ohsmc.table1\nclaim x | y\n  NLPD | a | b ~ c": "METRIC | DATA",
+	} {
+		if _, err := readClaims(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	verdicts := []string{}
+	for _, s := range must(OpenRecords(filepath.Join("..", ".."))).shown {
+		for _, c := range s.claims {
+			if len(c.differences) == 0 && c.cannot == "" {
+				verdicts = append(verdicts, c.text)
+			}
+		}
+	}
+	if len(verdicts) > 0 {
+		t.Errorf("claims with neither differences nor a reason: %q", verdicts)
+	}
+}
