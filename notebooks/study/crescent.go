@@ -214,6 +214,7 @@ func crescentMethods(o Options) ([]*trial, error) {
 		crescentTrial(o, figure, "MAP-HMC", sampled(baseline.MAPHMC{Chains: leapfrog}, false)),
 		crescentTrial(o, figure, "VB", sampled(crescentVI, false)),
 		crescentTrial(o, figure, "SWAG", sampled(baseline.SWAG{Collect: 100, Rank: 20}, false)),
+		crescentTrial(o, figure, "OHSMC (variance 0.01)", sampled(crescentWalk(.01), false)),
 	}, nil
 }
 

@@ -268,18 +268,21 @@ func (s synthetic) restored(r Result, train *dataset.Dataset) (*bayes.Posterior,
 	}, bayes.Origin{FeatureNames: train.Features, TargetNames: train.TargetNames(), Classes: train.Classes})
 }
 
-// first are the table's trials for a figure of the first repetition, by default of the paper's methods.
-func (s synthetic) first(o Options) ([]*trial, error) { return s.seeds(o, 1) }
-
-// several are those of several: by default three, in full the paper's five.
-func (s synthetic) several(o Options) ([]*trial, error) {
-	return s.seeds(o, min(o.extent(extent{reps: 3}, extent{reps: drawnSeeds}).reps, drawnSeeds))
+// first are the table's trials, for a figure of the first repetition.
+func (s synthetic) first(o Options) ([]*trial, error) {
+	all, err := s.trials(o)
+	for _, t := range all {
+		t.reps = 1
+	}
+	return all, err
 }
 
-func (s synthetic) seeds(o Options, count int) ([]*trial, error) {
+// several are those of the paper's methods, for a figure of three repetitions, or in full the paper's five.
+func (s synthetic) several(o Options) ([]*trial, error) {
 	all, err := s.trials(o)
 	for i, t := range all {
-		t.reps, t.extraMethod = count, i >= paperMethods
+		t.reps = min(o.extent(extent{reps: 3}, extent{reps: drawnSeeds}).reps, drawnSeeds)
+		t.extraMethod = i >= paperMethods
 	}
 	return all, err
 }
