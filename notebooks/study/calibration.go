@@ -98,10 +98,20 @@ func (p *pooled) gap() float64 {
 	return sum
 }
 
-func drawCoverage(name string, p *pooled) (*viz.Figure, error) {
-	return viz.CalibrationCurve(p.levels, p.coverage, 0, viz.Frame{Title: name + ": intervals", Width: 330, Height: 360})
-}
-
-func drawReliability(name string, p *pooled) (*viz.Figure, error) {
-	return viz.Reliability(p.bins, viz.Frame{Title: name, Width: 330, Height: 450})
+// draw is observed frequency against predicted probability, of a classification with a standard error of each bin.
+func (p *pooled) draw() (*viz.Figure, error) {
+	observed := viz.Trace{Name: "observed", Series: viz.Series{Step: p.levels, Value: p.coverage}}
+	for _, b := range p.bins {
+		if b.Count == 0 {
+			continue
+		}
+		se := math.Sqrt(b.Accuracy * (1 - b.Accuracy) / float64(b.Count))
+		observed.Step, observed.Value = append(observed.Step, b.Confidence), append(observed.Value, b.Accuracy)
+		observed.Lower = append(observed.Lower, b.Accuracy-se)
+		observed.Upper = append(observed.Upper, b.Accuracy+se)
+	}
+	diagonal := []float64{0, 1}
+	calibrated := viz.Trace{Name: "calibrated", Series: viz.Series{Step: diagonal, Value: diagonal}, Style: 8}
+	return viz.Traces([]viz.Trace{observed, calibrated}, viz.TraceOptions{Frame: viz.Frame{Width: 330, Height: 330,
+		XLabel: "predicted probability", YLabel: "observed frequency"}})
 }

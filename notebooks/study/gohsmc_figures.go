@@ -1,7 +1,6 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -10,6 +9,7 @@ import (
 
 	"gobnn/viz"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -18,45 +18,45 @@ import (
 // regressionStyles are the methods in the order of their colours.
 var regressionStyles = []string{"Random Walk", "Langevin", "exact Langevin", "adapted HMC", "VI", "SGHMC", "NUTS"}
 
-// lossPanels draws the validation loss of regressions, mean over the repetitions, all on one scale. A method has one
-// colour in all figures, also where others are not asked for.
+// lossPanels draws the validation loss of regressions, mean and standard error over the repetitions, all on one scale.
+// A method has one colour in all figures, also where others are not asked for.
 func lossPanels(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-	all := must(curvePanels(done, "epoch", "loss", "validation loss [target²]"))
+	all := must(curvePanels(done, "epoch", "loss", viz.TraceOptions{LogY: true,
+		Frame: viz.Frame{YLabel: "validation loss [target²]"}}))
 	return all.grid(viz.GridOptions{Columns: 3, SharedY: true})
 }
 
-// picturePanels draws the validation loss of classifications along "epoch" or "seconds", and below it the accuracy.
+// picturePanels draws the validation loss of classifications along "epoch" or "seconds", and below it the accuracy,
+// each on one scale.
 func picturePanels(along string) func(context.Context, Options, []*trial) (*viz.Figure, error) {
 	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-		columns := len(byDataSet(done))
-		loss := must(curvePanels(done, along, "loss", "validation loss"))
-		accuracy := must(curvePanels(done, along, "accuracy", "validation accuracy"))
-		loss.figures, loss.err = append(loss.figures, accuracy.figures...), cmp.Or(loss.err, accuracy.err)
-		return loss.grid(viz.GridOptions{Columns: columns})
+		var rows []*viz.Figure
+		for _, of := range []string{"loss", "accuracy"} {
+			row := must(curvePanels(done, along, of, viz.TraceOptions{LogY: of == "loss",
+				Frame: viz.Frame{YLabel: "validation " + of}}))
+			rows = append(rows, must(row.grid(viz.GridOptions{Columns: 3, SharedY: true})))
+		}
+		return viz.Grid(viz.GridOptions{Columns: 3 - min(2, len(byDataSet(done)))}, rows...)
 	}
 }
 
 // curvePanels draws the series called `of`, a panel for each data set and batch size.
-func curvePanels(done []*trial, along, of, label string) (all panels, err error) {
-	var curves [][]viz.Trace
-	groups := byDataSet(done)
-	for _, group := range groups {
+func curvePanels(done []*trial, along, of string, opt viz.TraceOptions) (all panels, err error) {
+	for _, group := range byDataSet(done) {
 		var traces []viz.Trace
 		for _, t := range group {
-			if s := meanCurve(t.results, along, of); len(s.Value) > 0 {
-				traces = append(traces, viz.Trace{Name: t.Method, Series: s, Style: methodStyle(t.Method)})
+			if curve := meanCurve(t.results, along, of); len(curve.Value) > 0 {
+				curve.Name, curve.Style = t.Method, methodStyle(t.Method)
+				traces = append(traces, curve)
 			}
 		}
 		if len(traces) == 0 {
 			return all, fmt.Errorf("%s: none of the methods that were asked for is validated along its way: ask for Random "+
 				"Walk, Langevin or others of -methods", group[0].Data)
 		}
-		curves = append(curves, traces)
-	}
-	most := withoutPeaks(curves)
-	for i, traces := range curves {
-		all.add(viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: shown(groups[i][0].Data), XLabel: along,
-			YLabel: label, Width: 420, Height: 360}, Most: most}))
+		opt.Title, opt.XLabel, opt.Width, opt.Height = shown(group[0].Data), along, 420, 360
+		opt.Points = len(traces[0].Value) <= 30
+		all.add(viz.Traces(traces, opt))
 	}
 	return all, nil
 }
@@ -93,44 +93,29 @@ func meanROC(results []Result) (s viz.Series) {
 	return s
 }
 
-// withoutPeaks is the highest value within twice the median of its panel, since a single bad mini-batch would squeeze
-// the rest of all panels into lines.
-func withoutPeaks(panels [][]viz.Trace) (most float64) {
-	for _, traces := range panels {
-		var all []float64
-		for _, t := range traces {
-			all = append(all, t.Value...)
-		}
-		slices.Sort(all)
-		limit := 2 * all[len(all)/2]
-		for _, v := range all {
-			if v <= limit {
-				most = max(most, v)
-			}
-		}
-	}
-	return most
-}
-
-// curvePoints is the number of points of a mean curve.
+// curvePoints is the number of points of a mean curve whose repetitions were validated at different times.
 const curvePoints = 200
 
-// meanCurve is a series of validations, mean over repetitions, each along lines from validation to validation, from the
-// first point at which all have one to the end of the shortest. The first twentieth, where losses fall from the
-// prior's, is left out.
-func meanCurve(results []Result, along, of string) viz.Series {
+// meanCurve is a series of validations, mean over repetitions, with a standard error above and below if there are
+// several: at the validations, if all have the same, or else along lines from validation to validation, from the first
+// point at which all have one to the end of the shortest. The first twentieth, where losses fall from the prior's, is
+// left out.
+func meanCurve(results []Result, along, of string) (t viz.Trace) {
 	begin, end := 0., math.Inf(1)
 	for _, r := range results {
 		at := r.Series[along]
 		if len(at) == 0 {
-			return viz.Series{}
+			return viz.Trace{}
 		}
 		begin, end = max(begin, at[0]), min(end, at[len(at)-1])
 	}
 	begin = max(begin, min(end/20, end-1e-9))
-	var s viz.Series
-	for i := range curvePoints {
-		x := begin + (end-begin)*float64(i)/(curvePoints-1)
+	first := results[0].Series[along]
+	points := slices.DeleteFunc(slices.Clone(first), func(x float64) bool { return x < begin })
+	if slices.ContainsFunc(results, func(r Result) bool { return !slices.Equal(r.Series[along], first) }) {
+		points = floats.Span(make([]float64, curvePoints), begin, end)
+	}
+	for _, x := range points {
 		var losses []float64
 		for _, r := range results {
 			at, values := r.Series[along], r.Series[of]
@@ -142,7 +127,11 @@ func meanCurve(results []Result, along, of string) viz.Series {
 			share := max(0, min((x-at[k-1])/(at[k]-at[k-1]), 1))
 			losses = append(losses, values[k-1]+share*(values[k]-values[k-1]))
 		}
-		s.Step, s.Value = append(s.Step, x), append(s.Value, stat.Mean(losses, nil))
+		mean, se := meanSE(losses)
+		t.Step, t.Value = append(t.Step, x), append(t.Value, mean)
+		if len(losses) > 1 {
+			t.Lower, t.Upper = append(t.Lower, mean-se), append(t.Upper, mean+se)
+		}
 	}
-	return s
+	return t
 }

@@ -93,23 +93,15 @@ func TestMeanCurve(t *testing.T) {
 		t.Errorf("from (%v, %v) to (%v, %v), want (1, 5) to (3, 7/3)", s.Step[0], s.Value[0], s.Step[curvePoints-1],
 			s.Value[curvePoints-1])
 	}
+	s = meanCurve([]Result{result([]float64{1, 2}, []float64{8, 6}),
+		result([]float64{1, 2}, []float64{8, 6})}, "seconds", "loss")
+	want := viz.Trace{Series: viz.Series{Step: []float64{1, 2}, Value: []float64{8, 6}}, Lower: []float64{8, 6},
+		Upper: []float64{8, 6}}
+	if !reflect.DeepEqual(s, want) {
+		t.Errorf("validated at the same times: %+v, want %+v", s, want)
+	}
 	if got := meanCurve([]Result{{}}, "seconds", "loss"); len(got.Value) != 0 {
 		t.Errorf("%v of no validations", got)
-	}
-}
-
-// All panels end at the highest value that is no peak of its own panel.
-func TestWithoutPeaks(t *testing.T) {
-	even := []viz.Trace{{Series: viz.Series{Value: []float64{1, 1, 1.5}}}}
-	peaked := []viz.Trace{{Series: viz.Series{Value: []float64{2, 9, 2}}},
-		{Series: viz.Series{Value: []float64{3.9, 2, 2}}}}
-	for _, c := range []struct {
-		panels [][]viz.Trace
-		want   float64
-	}{{[][]viz.Trace{even}, 1.5}, {[][]viz.Trace{even, peaked}, 3.9}, {[][]viz.Trace{peaked, even}, 3.9}} {
-		if got := withoutPeaks(c.panels); got != c.want {
-			t.Errorf("%v: the axes end at %v, want %v", c.panels, got, c.want)
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package study
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -138,14 +137,6 @@ func (d reliabilityData) sampler(method string) fit.Method {
 	return m
 }
 
-// title of a method's panel.
-func (d reliabilityData) title(method string) string {
-	if method == lastLayerFull {
-		return method
-	}
-	return fmt.Sprintf("%s, n = %d, M = %d", method, d.n, d.batches)
-}
-
 // repetition is the data and modes that methods share in one repetition, made when a method's result is not kept.
 type repetition struct {
 	reliabilityData
@@ -256,18 +247,19 @@ func reliabilityTrials(sets ...reliabilityData) func(o Options) ([]*trial, error
 // beyond its data.
 func reliabilityFigure(sets ...reliabilityData) func(context.Context, Options, []*trial) (*viz.Figure, error) {
 	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-		var rows []*viz.Figure
-		var names []string
+		var all panels
+		methods := distinct(done, (*trial).method)
+		grid := viz.GridOptions{Columns: len(methods), ColumnNames: methods, SharedX: true, SharedY: true}
 		for _, group := range byDataSet(done) {
 			d := sets[slices.IndexFunc(sets, func(d reliabilityData) bool { return d.name == group[0].Data })]
 			for _, ending := range d.endings() {
-				row := must(inPanels(group, viz.GridOptions{Columns: len(group)}, func(t *trial) (*viz.Figure, error) {
-					return reliabilityPanel(d.title(t.Method), ending, t.results)
-				}))
-				rows, names = append(rows, row), append(names, shown(d.name)+ending)
+				grid.RowNames = append(grid.RowNames, shown(d.name)+ending)
+				for _, t := range group {
+					all.add(reliabilityPanel(ending, t.results))
+				}
 			}
 		}
-		return viz.Grid(viz.GridOptions{Columns: 1, RowNames: names}, rows...)
+		return all.grid(grid)
 	}
 }
 
@@ -281,7 +273,7 @@ func (d reliabilityData) endings() []string {
 }
 
 // reliabilityPanel pools the repetitions' series whose names end so.
-func reliabilityPanel(title, ending string, results []Result) (*viz.Figure, error) {
+func reliabilityPanel(ending string, results []Result) (*viz.Figure, error) {
 	all := &pooled{}
 	for _, r := range results {
 		own := Result{Series: map[string][]float64{}}
@@ -290,8 +282,5 @@ func reliabilityPanel(title, ending string, results []Result) (*viz.Figure, erro
 		}
 		failOn(all.add(own))
 	}
-	if all.bins != nil {
-		return drawReliability(title, all)
-	}
-	return drawCoverage(title, all)
+	return all.draw()
 }
