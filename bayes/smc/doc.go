@@ -34,5 +34,5 @@
 //     run again with more particles.
 //   - the prior is not normalised, or Problem.Initial draws from another. An improper prior has no evidence.
 //
-// RESULTS.md has measured values.
+// notebooks/results/pmcnet.md has measured values, at pmcnet.evidence.
 package smc

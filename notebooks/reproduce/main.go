@@ -50,9 +50,9 @@ func list(args []string, out io.Writer) error {
 	asked, err := program.Parse(flags, `usage: go run ./notebooks list [NAME...]
 
 Lists the notebooks, and every table and figure of results in the five papers with its ID, what it shows, and in what it
-is smaller than the paper's. A NAME is that of a notebook, a paper (such as ohsmc) or a study (ohsmc.table8): only these
-are listed. Times are the total recorded with the committed results, which were computed from nothing (no results kept
-from earlier runs).
+is smaller than the paper's ("whole": in nothing). A NAME is that of a notebook, a paper (such as ohsmc) or a study
+(ohsmc.table8): only these are listed. Times are the total recorded with the committed results, which were computed from
+nothing (no results kept from earlier runs).
 `, args)
 	if err != nil {
 		return err
@@ -246,6 +246,7 @@ type request struct {
 	studies []study.Experiment
 	options study.Options
 	record  bool
+	cells   bool // what is recorded is printed, and nothing computed
 	verify  bool
 	limits  study.Limits // of -verify
 	hours   float64      // that everything may take; 0: it is not asked for
@@ -270,6 +271,15 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	}
 	asked.options.Commit = commit
 	var records *study.Records
+	if asked.cells {
+		if records, err = study.OpenRecords(root); err != nil {
+			return err
+		}
+		for _, s := range asked.studies {
+			fmt.Fprintf(out, "%s: %s\n%s", s.ID, s.Title, study.Text(records.Cells(s.ID)))
+		}
+		return nil
+	}
 	if asked.record || asked.verify {
 		if err != nil {
 			return fmt.Errorf("-record and -verify: which commit is it? %w", err)
@@ -347,6 +357,7 @@ func parsed(args []string) (request, error) {
 	all := flags.Bool("all", false, "every study, each with its share of the hours: repetitions of each row in turn, "+
 		"up to the study's own number, as long as it lasts, those of earlier runs counted in; with -record")
 	flags.Float64Var(&asked.hours, "hours", study.Hours(), "what -all may take on two cores")
+	flags.BoolVar(&asked.cells, "cells", false, "print all metrics that are recorded of the studies, and compute nothing")
 	flags.BoolVar(&asked.verify, "verify", false, "compute the cheapest repetition of each recorded row again, and "+
 		"compare it: of the studies named, or of all; with -record the rows say at which commit that was")
 	flags.Float64Var(&asked.limits.Under, "under", 0, "with -verify: only rows of fewer `seconds`")
@@ -369,9 +380,9 @@ are those of "go run ./notebooks list".
 	}
 	own := o.Reps > 0 || o.Epochs > 0 || o.Full || *data != "" || *methods != "" || o.Fresh || asked.on != ""
 	switch {
-	case asked.verify && (own || *all):
-		return asked, errors.New("reproduce -verify computes rows as they are recorded: leave the flags -all, -reps, " +
-			"-epochs, -full, -data, -methods, -on and -fresh out")
+	case (asked.verify || asked.cells) && (own || *all):
+		return asked, errors.New("reproduce -verify and -cells take rows as they are recorded: leave the flags -all, " +
+			"-reps, -epochs, -full, -data, -methods, -on and -fresh out")
 	case !asked.verify && asked.limits != study.Limits{}:
 		return asked, errors.New("-under and -within limit -verify: give it too, or leave them out")
 	case !*all:

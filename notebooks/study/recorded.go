@@ -272,6 +272,18 @@ func (r *Records) as(id string) shownAs {
 	return r.shown[i]
 }
 
+// Cells are the recorded cells of a study, of all metrics.
+func (r *Records) Cells(id string) (all []Cell) {
+	for _, s := range r.studies {
+		for _, c := range s.Cells {
+			if s.Study == id {
+				all = append(all, c.cell(id))
+			}
+		}
+	}
+	return all
+}
+
 // section writes a study: the verdicts, the note, the numbers, of some metrics where these are named, which it has
 // even where another study shows them.
 func (r *Records) section(out *strings.Builder, e Experiment, metrics ...string) {

@@ -2,6 +2,7 @@ package study
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,25 +11,18 @@ import (
 	"testing"
 )
 
-// The tables that notebooks show are those of RESULTS.md, as they are recorded now.
-func TestNotebooksShowWhatIsRecorded(t *testing.T) {
-	calls := regexp.MustCompile(`study\.Recorded\("([^"]+)"((?:,\s*"[^"]+")*)\)`)
-	quoted := regexp.MustCompile(`"([^"]+)"`)
-	paths, err := filepath.Glob("../*.ipynb")
-	if err != nil || len(paths) == 0 {
-		t.Fatal(paths, err)
-	}
-	for _, path := range paths {
-		text := must(os.ReadFile(path))
+// shownIn calls check with each call of a study in the code of notebooks that the pattern finds, and the texts that its
+// cell displays.
+func shownIn(pattern string, check func(cell string, call []string, shown []string)) {
+	calls := regexp.MustCompile(pattern)
+	for _, path := range must(filepath.Glob("../*.ipynb")) {
 		var notebook struct {
 			Cells []struct {
 				Source  []string
 				Outputs []struct{ Data map[string]any }
 			}
 		}
-		if err := json.Unmarshal(text, &notebook); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
+		failOn(json.Unmarshal(must(os.ReadFile(path)), &notebook))
 		for i, cell := range notebook.Cells {
 			var shown []string
 			for _, o := range cell.Outputs {
@@ -41,18 +35,45 @@ func TestNotebooksShowWhatIsRecorded(t *testing.T) {
 				}
 			}
 			for _, call := range calls.FindAllStringSubmatch(strings.Join(cell.Source, ""), -1) {
-				var metrics []string
-				for _, m := range quoted.FindAllStringSubmatch(call[2], -1) {
-					metrics = append(metrics, m[1])
-				}
-				want, err := recordedText(call[1], metrics)
-				if err != nil {
-					t.Errorf("%s, cell %d: %v", path, i+1, err)
-				} else if !slices.Contains(shown, strings.TrimSpace(want)) {
-					t.Errorf("%s, cell %d does not show what is recorded of %s: execute it again", path, i+1, call[1])
-				}
+				check(fmt.Sprintf("%s, cell %d", path, i+1), call, shown)
 			}
 		}
+	}
+}
+
+// The tables that notebooks show are those of RESULTS.md, as they are recorded now.
+func TestNotebooksShowWhatIsRecorded(t *testing.T) {
+	count, quoted := 0, regexp.MustCompile(`"([^"]+)"`)
+	shownIn(`study\.Recorded\("([^"]+)"((?:,\s*"[^"]+")*)\)`, func(cell string, call, shown []string) {
+		count++
+		var metrics []string
+		for _, m := range quoted.FindAllStringSubmatch(call[2], -1) {
+			metrics = append(metrics, m[1])
+		}
+		want, err := recordedText(call[1], metrics)
+		if err != nil {
+			t.Errorf("%s: %v", cell, err)
+		} else if !slices.Contains(shown, strings.TrimSpace(want)) {
+			t.Errorf("%s does not show what is recorded of %s: execute it again", cell, call[1])
+		}
+	})
+	if count == 0 {
+		t.Error("no notebook shows a record")
+	}
+}
+
+// The pictures that notebooks show are those of their studies: of the same settings, and as they are drawn now.
+func TestNotebooksShowPictures(t *testing.T) {
+	count := 0
+	shownIn(`study\.Show\("([^"]+)"`, func(cell string, call, shown []string) {
+		count++
+		e := must(Find(call[1]))
+		if e.draw != nil && !slices.Contains(shown, must(e.caption())) {
+			t.Errorf("%s does not show the picture %q: execute it again", cell, must(e.caption()))
+		}
+	})
+	if count == 0 {
+		t.Error("no notebook shows a picture")
 	}
 }
 

@@ -2,12 +2,8 @@ package study
 
 import (
 	"context"
-	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -94,36 +90,6 @@ func TestRecordedRowsAreOfTheirStudies(t *testing.T) {
 			if !listed[r.Data+r.Method+r.Key] {
 				t.Errorf("%s, %s, %s is recorded with other settings than the study's: reproduce -record it", s.Study, r.Data,
 					r.Method)
-			}
-		}
-	}
-}
-
-// The pictures that notebooks show are those of their studies: of the same settings, and as they are drawn now.
-func TestNotebooksShowPictures(t *testing.T) {
-	calls := regexp.MustCompile(`study\.Show\("([^"]+)"`)
-	for _, path := range must(filepath.Glob("../*.ipynb")) {
-		var notebook struct {
-			Cells []struct {
-				Source  []string
-				Outputs []struct{ Data map[string]any }
-			}
-		}
-		failOn(json.Unmarshal(must(os.ReadFile(path)), &notebook))
-		for i, cell := range notebook.Cells {
-			var shown []string
-			for _, o := range cell.Outputs {
-				if lines, ok := o.Data["text/markdown"].([]any); ok {
-					for _, line := range lines {
-						shown = append(shown, strings.TrimSpace(line.(string)))
-					}
-				}
-			}
-			for _, call := range calls.FindAllStringSubmatch(strings.Join(cell.Source, ""), -1) {
-				e := must(Find(call[1]))
-				if e.draw != nil && !slices.Contains(shown, must(e.caption())) {
-					t.Errorf("%s, cell %d does not show the picture %q: execute it again", path, i+1, must(e.caption()))
-				}
 			}
 		}
 	}

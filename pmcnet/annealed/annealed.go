@@ -317,7 +317,7 @@ const fewDraws = 100
 const safeKHat = .5
 
 // haveVariance says whether the weights' distribution has a variance, even if k-hat is too low by its standard error.
-// Without this margin some runs state an evidence that is too low by several of their errors (RESULTS.md).
+// Without this margin some runs state an evidence that is too low by several of their errors.
 func (e *Details) haveVariance() bool { return e.KHat+e.kHatStdErr <= safeKHat }
 
 // bridges says whether step 5 is to be made, beside weighted draws that can be trusted or without such.

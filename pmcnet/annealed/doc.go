@@ -30,6 +30,6 @@
 //
 // The result is the first of these whose log evidence no other of them exceeds by more than three standard errors,
 // since an estimate that has missed a part of the posterior is too low. Result.Warnings reports estimates that differ
-// by more. Above .5 weights have no variance, and their stated error means nothing. RESULTS.md
-// has measured values.
+// by more. Above .5 weights have no variance, and their stated error means nothing. Measured
+// values are in notebooks/results/pmcnet.md, at pmcnet.evidence.
 package annealed

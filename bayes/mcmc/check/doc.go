@@ -34,5 +34,5 @@
 //
 // Were seeds drawn, a right kernel would fail any of the tests with a probability of at most 0.001: Holm's rule (1979)
 // keeps to it, however the p-values depend on one another. Most of them hold in the limit of many chains. The seed is
-// fixed, so that a test passes always or never. RESULTS.md has measured error rates.
+// fixed, so that a test passes always or never.
 package check
