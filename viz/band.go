@@ -69,7 +69,7 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 		within = nearby(xs, means, train[1], seen)
 	}
 	var bands []*area // from the widest
-	for k, pale := range []float64{.8, .58, .3} {
+	for k, pale := range bandShades {
 		band := &area{xs: xs, fill: tint(skyBlue, pale)}
 		for i, sd := range sds {
 			half := float64(3-k) * sd
@@ -136,6 +136,9 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 	}
 	return newFigure(frame, p)
 }
+
+// bandShades are the parts of white in nested bands, from the widest.
+var bandShades = []float64{.8, .58, .3}
 
 // nearby is the range of the training points and of the means among them, and twice as much on each side; nil if there
 // are none, or all are alike.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // BarOptions are the options of [Bars].
@@ -16,6 +17,9 @@ type BarOptions struct {
 	// Most is the end of the axis; longer bars are cut off, with an arrow before their number. Default: the longest bar or
 	// mark.
 	Most float64
+	// Log makes the axis logarithmic, from below the least bar or mark: all must be above 0, and there is no Most. A
+	// length then says nothing: compare ends.
+	Log bool
 }
 
 // Bars compares a number of several methods, one horizontal bar each, from the top, with its name beside it and its
@@ -36,46 +40,52 @@ func Bars(names []string, values []float64, opt BarOptions) (*Figure, error) {
 			opt.Most)
 	}
 	least, most := 0., opt.Most
-	for i, v := range values {
-		marked := math.NaN()
-		if opt.Marks != nil {
-			marked = opt.Marks[i]
+	if opt.Log {
+		least = math.Inf(1)
+	}
+	for _, v := range slices.Concat(values, opt.Marks) {
+		if opt.Log && (v <= 0 || opt.Most != 0) {
+			return nil, fmt.Errorf("viz: a bar or mark of %v with Log, and Most = %v: numbers must be above 0, and Most unset",
+				v, opt.Most)
 		}
-		for _, v := range []float64{v, marked} {
-			if finite(v) {
-				least = math.Min(least, v)
-				if opt.Most == 0 {
-					most = math.Max(most, v)
-				}
+		if finite(v) {
+			least = math.Min(least, v)
+			if opt.Most == 0 {
+				most = math.Max(most, v)
 			}
 		}
 	}
-	if !(most > least) {
+	if !(most > least || opt.Log && most == least) {
 		return nil, fmt.Errorf("viz: no bar of %d has a length: nothing to draw", len(values))
 	}
 	p := &panel{title: frame.Title}
-	room := .22 * (most - least) // for the numbers
+	room, from := .22*(most-least), 0. // room for the numbers
+	if opt.Log {
+		from = least / math.Pow(most/least, .06) / 1.1
+		room, least = most*(math.Pow(most/from, .28)-1), from
+	}
 	a := newAxes(frame.XLabel, frame.YLabel, span{least, most + room}, span{-.6, float64(len(names)) - .4})
+	a.x.log = opt.Log
 	lengths, marks := &bars{fill: tint(blue, .35)}, &bars{edge: stroke(vermillion, 2)}
 	a.add(lengths, marks)
 	for i, name := range names {
 		at := float64(len(names) - 1 - i)
 		a.y.names = append(a.y.names, tick{at, cutName(name, frame)})
-		text, end := "not finite", 0.
+		text, end := "not finite", from
 		if v := values[i]; finite(v) {
 			end = math.Min(v, most)
-			lengths.add(math.Min(0, end), math.Max(0, end), at-.36, at+.36)
+			lengths.add(math.Min(from, end), math.Max(from, end), at-.36, at+.36)
 			text = number(v)
 			if v > most { // the bar is cut
 				text = "→ " + text
 			}
 		}
-		beside := math.Max(0, end)
+		beside := math.Max(from, end)
 		if opt.Marks != nil && finite(opt.Marks[i]) && opt.Marks[i] > most {
 			text += fmt.Sprintf(" (%s → %s)", cmp.Or(opt.MarkName, "mark"), number(opt.Marks[i]))
 		} else if opt.Marks != nil && finite(opt.Marks[i]) {
 			m := opt.Marks[i]
-			if m >= beside && m < beside+room { // the number stands beyond the mark
+			if far := a.x.norm(m) - a.x.norm(beside); far >= 0 && far < .25 { // the number stands beyond the mark
 				beside = m
 			}
 			marks.add(m, m, at-.44, at+.44)

@@ -50,7 +50,7 @@ func Confusion(counts [][]float64, classes []string, frame Frame) (*Figure, erro
 			x, y := float64(k), float64(c-1-i)
 			cell := &bars{fill: sequentialColours.at(share)}
 			cell.add(x-.5, x+.5, y-.5, y+.5)
-			a.add(cell, &textMark{x: x, y: y, text: strconv.FormatFloat(v, 'f', -1, 64)})
+			a.add(cell, &textMark{x: x, y: y, text: strconv.FormatFloat(v, 'f', -1, 64), light: share >= .75})
 		}
 	}
 	if total == 0 {

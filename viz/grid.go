@@ -19,9 +19,9 @@ type GridOptions struct {
 	// ColumnNames are printed above the columns and RowNames left of the rows, one for each; nil: none. If both are given,
 	// they replace the figures' titles.
 	ColumnNames, RowNames []string
-	// SharedX and SharedY give all figures one range of the axis, with numbers and label at the outer figures only. Where
-	// one of three or more would squeeze all others into less than half of the height, it is cut to their range, and says
-	// so.
+	// SharedX and SharedY give all figures one range of the axis, with numbers and label at the outer figures only; names
+	// in place of numbers must be the same in all. Where one of three or more would squeeze all others into less than half
+	// of the height, it is cut to their range, and says so.
 	SharedX, SharedY bool
 }
 
@@ -194,8 +194,8 @@ func shareAxes(all []*panel, name string, of func(*axes) *axis) error {
 				len(p.axes))
 		}
 		a, first := of(p.axes[0]), of(all[0].axes[0])
-		if a.names != nil {
-			return fmt.Errorf("viz: %s: figure %d of the grid has names on its axis, not numbers", name, i)
+		if !slices.Equal(a.names, first.names) {
+			return fmt.Errorf("viz: %s: figure %d of the grid has other names on its axis than figure 0", name, i)
 		}
 		if a.log != first.log || a.label != first.label {
 			return fmt.Errorf("viz: %s: figure %d of the grid has the axis %q, and figure 0 %q: they must be the same, and "+

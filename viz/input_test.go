@@ -74,6 +74,9 @@ func TestBadInput(t *testing.T) {
 	edged := func(lower, upper []float64) viz.Trace {
 		return with(func(b *viz.Trace) { b.Lower, b.Upper = lower, upper })
 	}
+	shade := func(name string) viz.Trace {
+		return viz.Trace{Name: name, Series: a.Series, Lower: two, Upper: two, NoLine: true}
+	}
 	grid := func(opt viz.GridOptions, figures ...*viz.Figure) func() (*viz.Figure, error) {
 		return func() (*viz.Figure, error) { return viz.Grid(opt, figures...) }
 	}
@@ -118,6 +121,9 @@ func TestBadInput(t *testing.T) {
 		"truth has 2 values, upper has 3": predicted(two, three),
 		"interval 1 is from 5 to 2":       predicted([]float64{0, 5}, two),
 		"1 bins have no rows":             bin(metric.Bin{Upper: 1}),
+		"bar or mark of -1 with Log":      bars([]string{"a", "b"}, []float64{1, -1}, viz.BarOptions{Log: true}),
+		"with Log, and Most = 3":          bars([]string{"a", "b"}, two, viz.BarOptions{Log: true, Most: 3}),
+		`"D" is one of more than 3`:       traces(viz.TraceOptions{}, shade("A"), shade("B"), shade("C"), shade("D")),
 		"bins[0] is from 0.5 to 0.4":      bin(metric.Bin{Lower: 0.5, Upper: 0.4, Count: 1}),
 		"bins[0] has accuracy NaN":        bin(metric.Bin{Upper: 1, Count: 1, Accuracy: nan}),
 		"bins[0].Count = -1":              bin(metric.Bin{Upper: 1, Count: -1}),
@@ -160,7 +166,8 @@ func TestBadInput(t *testing.T) {
 		"1 RowNames":                 grid(viz.GridOptions{Columns: 1, RowNames: []string{"a"}}, fig, fig),
 		"both logarithmic":           grid(viz.GridOptions{SharedY: true}, log, fig),
 		"2 axes above":               grid(viz.GridOptions{SharedY: true}, both),
-		"names on its axis":          grid(viz.GridOptions{SharedX: true}, draw(confusion([][]float64{{1, 2}, {3, 4}}))),
+		"other names on its axis": grid(viz.GridOptions{SharedX: true}, draw(confusion([][]float64{{1, 2}, {3, 4}})),
+			draw(confusion([][]float64{{1, 2}, {3, 4}}, "oak", "fir"))),
 		"a grid in a grid":           grid(viz.GridOptions{SharedY: true}, draw(grid(viz.GridOptions{}, fig, fig))),
 		`along "age" of a posterior`: along(nil, "age", viz.AlongOptions{}),
 		`"": the posterior has the`:  along(p, "", viz.AlongOptions{}),

@@ -220,10 +220,14 @@ type textMark struct {
 	x, y   float64
 	text   string
 	beside bool
+	light  bool // white, on a dark ground
 }
 
 func (l *textMark) draw(p plane) {
 	style, at := textStyle(tickSize, black), p.at(l.x, l.y)
+	if l.light {
+		style.Color = white
+	}
 	if l.beside {
 		style.XAlign = draw.XLeft
 		at.X = min(at.X+4, p.Max.X-4-style.Width(l.text))

@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -22,6 +23,7 @@ type ParticleOptions struct {
 	// Masses of the highest-density regions to outline, each within (0, 1); nil: 0.5, 0.9, 0.99. They are shares of the
 	// mass on the lattice.
 	Masses []float64
+	Label  string // what the points are; empty: particles
 }
 
 // ParticleScatter shows two coordinates of weighted particles, over the density that they should represent: the 3000
@@ -31,9 +33,10 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	label, weights := "particles (area: weight)", opt.Weights
+	what := cmp.Or(opt.Label, "particles")
+	label, weights := what+" (area: weight)", opt.Weights
 	if weights == nil {
-		label, weights = "particles", slices.Repeat([]float64{1}, len(x))
+		label, weights = what, slices.Repeat([]float64{1}, len(x))
 	}
 	rows, dropped, err := finiteRows(column{"x", x}, column{"y", y}, column{"Weights", weights})
 	if err != nil {
@@ -70,9 +73,9 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	p.axes = []*axes{a}
 	p.note(droppedNote(dropped))
 	if outside := countOutside([]*dots{{xs: rows[0], ys: rows[1]}}, xRange, yRange); outside > 0 {
-		p.note(fmt.Sprintf("outside the lattice of the density: %d of %d particles", outside, len(weights)))
+		p.note(fmt.Sprintf("outside the lattice of the density: %d of %d %s", outside, len(weights), what))
 	}
-	count := fmt.Sprintf("%d particles", len(weights))
+	count := fmt.Sprintf("%d %s", len(weights), what)
 	if opt.Weights != nil {
 		sum := floats.Sum(weights)
 		count += fmt.Sprintf(", ESS %s", number(sum*sum/floats.Dot(weights, weights)))

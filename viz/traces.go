@@ -19,6 +19,9 @@ type Trace struct {
 	// Lower and Upper are the edges of a band about the curve, which is shaded in its colour, such as an interval: one of
 	// each for every value; nil: none.
 	Lower, Upper []float64
+	// NoLine draws the values as points. Of a trace with Lower and Upper it draws the band alone, in the shades of
+	// PredictiveBand: up to three such bands, the widest first, which is the palest.
+	NoLine bool
 }
 
 // TraceOptions are the options of [Traces].
@@ -30,6 +33,8 @@ type TraceOptions struct {
 	// Outlines allows steps that decrease: a trace is then the line through its points in the given order, such as the
 	// outline of a region.
 	Outlines bool
+	// XNames stand at the steps 1, 2, ... of the x axis, in place of numbers; nil: none.
+	XNames []string
 	// LogX and LogY make an axis logarithmic: all steps, or values, must be above 0.
 	LogX, LogY bool
 	// Points marks each value, too, for traces of a few.
@@ -55,7 +60,7 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	p := &panel{title: frame.Title}
 	var x, y []float64 // what the axes must hold
 	var bands, lines []mark
-	dropped := 0
+	dropped, shade := 0, 0
 	for i, t := range traces {
 		rows, bad, err := t.rows(opt)
 		if err != nil {
@@ -71,12 +76,25 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 		if band != nil {
 			bands, y = append(bands, band), slices.Concat(y, band.lower, band.upper)
 		}
-		curve := newLine(rows[0], rows[1], style)
-		p.entry(t.Name, curve)
-		lines = append(lines, curve)
-		if opt.Points {
+		p.entry(t.Name)
+		entry := &p.legend[i]
+		if !t.NoLine {
+			curve := newLine(rows[0], rows[1], style)
+			lines, entry.marks = append(lines, curve), append(entry.marks, curve)
+		} else if band != nil {
+			if shade == len(bandShades) {
+				return nil, fmt.Errorf("viz: trace %q is one of more than %d bands with NoLine", t.Name, len(bandShades))
+			}
+			band.fill = tint(skyBlue, bandShades[shade])
+			entry.marks = append(entry.marks, band)
+			shade++
+		}
+		if !t.NoLine && opt.Points || t.NoLine && band == nil {
 			points := &dots{xs: rows[0], ys: rows[1], radius: 3, fill: style.Color}
-			lines, p.legend[i].marks = append(lines, points), append(p.legend[i].marks, points)
+			if t.NoLine { // whose pattern would tell them apart
+				points.shape = traceShapes[styles[i]]
+			}
+			lines, entry.marks = append(lines, points), append(entry.marks, points)
 		}
 	}
 	p.note(droppedNote(dropped))
@@ -100,6 +118,9 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	a := newAxes(frame.XLabel, frame.YLabel, across, up)
 	a.x.whole = !slices.ContainsFunc(x, func(v float64) bool { return v != math.Round(v) })
 	a.x.log, a.y.log = opt.LogX, opt.LogY
+	for i, name := range opt.XNames {
+		a.x.names = append(a.x.names, tick{float64(i + 1), cutName(name, frame)})
+	}
 	a.add(append(bands, lines...)...)
 	if highest > 0 {
 		p.note("cut off: values up to " + number(highest))
@@ -112,6 +133,10 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 var traceStyles = []draw.LineStyle{stroke(blue, 1.8), stroke(vermillion, 1.6, dashed...), stroke(green, 1.8, dotted...),
 	stroke(orange, 1.6, dashDot...), stroke(purple, 1.6), stroke(skyBlue, 1.6, dashed...), stroke(grey, 2.2),
 	stroke(black, 1.6, dotted...)}
+
+// traceShapes are the shapes of traces' points without a line, in order.
+var traceShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.CrossGlyph{},
+	draw.RingGlyph{}, draw.TriangleGlyph{}, draw.SquareGlyph{}, draw.PlusGlyph{}}
 
 // stylesOf returns the index of each trace's style in traceStyles. It is an error if two are the same.
 func stylesOf(traces []Trace) ([]int, error) {

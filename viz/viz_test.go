@@ -237,8 +237,42 @@ func TestTraces(t *testing.T) {
 	if !strings.Contains(text, "fill-opacity:0.16") || !strings.Contains(text, "−40") {
 		t.Errorf("a band is not drawn, or the axis does not hold it:\n%s", text)
 	}
+	var all []viz.Trace // without curves: nested bands, opaque, and points
+	for i, name := range []string{"wide", "narrow", "points"} {
+		t := viz.Trace{Name: name, Series: viz.Series{Value: []float64{1, 2}}, NoLine: true}
+		if half := float64(2 - i); half > 0 {
+			t.Lower, t.Upper = []float64{1 - half, 2 - half}, []float64{1 + half, 2 + half}
+		}
+		all = append(all, t)
+	}
+	nested := svgOf(viz.Traces(all, viz.TraceOptions{XNames: []string{"oak", "fir"}}))
+	for look, want := range map[string]int{"fill:#DDF0FB": 2, "fill:#B8E0F6": 2, "fill-opacity": 0, ">oak<": 1, ">fir<": 1,
+		"stroke-width:1.8": 0} {
+		if n := strings.Count(nested, look); n != want {
+			t.Errorf("without curves %q stands there %d times, want %d:\n%s", look, n, want, nested)
+		}
+	}
 	for _, values := range [][]float64{{1e-300, 1e99}, {5e-324, 1}, {5e-324, 5e-324}} { // the ratio is no number
 		checkCoordinates(t, []byte(svgOf(viz.Traces([]viz.Trace{{Name: "a", Series: viz.Series{Value: values}}},
 			viz.TraceOptions{LogY: true}))))
+	}
+}
+
+// A logarithmic axis has the least and the largest of bars and marks on it, with room for the numbers; a number of a
+// dark cell is white.
+func TestLogBars(t *testing.T) {
+	bars := svgOf(viz.Bars([]string{"oak", "fir", "elm"}, []float64{.3, 2, math.NaN()},
+		viz.BarOptions{Log: true, Marks: []float64{math.NaN(), 96, math.NaN()}, MarkName: "published"}))
+	for _, text := range []string{">0.3<", ">2<", ">not finite<", ">1<", ">10<", ">100<"} {
+		if !strings.Contains(bars, text) || strings.Contains(bars, "→") {
+			t.Errorf("the bars do not say %s, or one is cut:\n%s", text, bars)
+		}
+	}
+	if same := svgOf(viz.Bars([]string{"oak"}, []float64{3}, viz.BarOptions{Log: true})); !strings.Contains(same, ">3<") {
+		t.Errorf("one bar:\n%s", same)
+	}
+	cells := svgOf(viz.Confusion([][]float64{{9, 1}, {5, 6}}, nil, viz.Frame{}))
+	if n := strings.Count(cells, "fill:#FFFFFF"); n != 2 { // the ground, and 9
+		t.Errorf("%d fills are white, want 2:\n%s", n, cells)
 	}
 }

@@ -2,7 +2,9 @@ package study
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -23,7 +25,7 @@ import (
 )
 
 // fbnnBars has a panel for each data set of the trials: a bar of one metric for each method, and the paper's number as
-// a line across it.
+// a line. All panels of a grid have the same methods. Errors and speed-ups span powers of ten.
 func fbnnBars(id, metricName string) func(context.Context, Options, []*trial) (*viz.Figure, error) {
 	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 		cells := fbnnCells(id, []string{metricName})(done)
@@ -31,7 +33,7 @@ func fbnnBars(id, metricName string) func(context.Context, Options, []*trial) (*
 		for _, data := range distinct(cells, func(c Cell) string { return c.Data }) {
 			all.add(barsOf(data, metricName, cells))
 		}
-		return all.grid(viz.GridOptions{Columns: 2})
+		return all.grid(viz.GridOptions{Columns: 3, SharedY: true})
 	}
 }
 
@@ -42,26 +44,19 @@ func fbnnBoth(o Options) ([]*trial, error) {
 	return append(regressions, classifications...), err
 }
 
-// barsOf is the panel of a data set.
+// barsOf is the panel of a data set; what a method does not have there is not finite.
 func barsOf(data, metricName string, cells []Cell) (*viz.Figure, error) {
 	var names []string
 	var values, marks []float64
-	for _, c := range cells {
-		if c.Data != data {
-			continue
+	for _, method := range distinct(cells, func(c Cell) string { return c.Method }) {
+		one := Cell{Ours: math.NaN()}
+		if i := slices.IndexFunc(cells, func(c Cell) bool { return c.Data == data && c.Method == method }); i >= 0 {
+			one = cells[i]
 		}
-		names, values = append(names, shortName(c.Method)), append(values, c.Ours)
-		marks = append(marks, known(c.Paper))
+		names, values, marks = append(names, shortName(method)), append(values, one.Ours), append(marks, known(one.Paper))
 	}
-	// Draws of the prior may be a thousand times as far off as all others, and would leave these no length.
-	usual := slices.DeleteFunc(slices.Concat(values, marks), func(v float64) bool { return finite(&v) == nil })
-	slices.Sort(usual)
-	most := 0.
-	if len(usual) > 0 && usual[len(usual)-1] > 4*stat.Quantile(.75, stat.Empirical, usual, nil) {
-		most = 2.5 * stat.Quantile(.75, stat.Empirical, usual, nil)
-	}
-	return viz.Bars(names, values, viz.BarOptions{Marks: marks, MarkName: "the paper's", Most: most,
-		Frame: viz.Frame{Title: shown(data), XLabel: metricName, Width: 410, Height: 100 + 24*len(names)}})
+	return viz.Bars(names, values, viz.BarOptions{Marks: marks, MarkName: "the paper's", Log: metricName != "accuracy",
+		Frame: viz.Frame{Title: shown(data), XLabel: metricName, Width: 380, Height: 120 + 28*len(names)}})
 }
 
 // shortName is a method's on an axis.
@@ -106,7 +101,7 @@ func mixtureTrials(Options) ([]*trial, error) {
 		of("pCN", mcmc.PreconditionedCrankNicolson{Beta: .3, StdDev: []float64{3, 3}})}, nil
 }
 
-// mixtureFigure draws the draws over the mixture.
+// mixtureFigure draws the draws over the mixture, beside as many that are independent.
 func mixtureFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 	lattice := must(viz.NewLattice(-5.5, 5.5, 111, -5.5, 5.5, 111))
 	density := lattice.Fill(func(x, y float64) float64 {
@@ -119,10 +114,19 @@ func mixtureFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, er
 		}
 		return math.Log(sum)
 	})
-	return inPanels(done, viz.GridOptions{Columns: 2}, func(t *trial) (*viz.Figure, error) {
+	rng := rand.New(rand.NewPCG(1, 25))
+	exact := &trial{Key: Key{Method: "target, independent draws"}, results: []Result{{Series: map[string][]float64{}}}}
+	for range mixtureKept {
+		for _, name := range []string{"x", "y"} {
+			mode := mixtureStep * float64(rng.IntN(mixtureSide)-mixtureSide/2)
+			exact.results[0].Series[name] = append(exact.results[0].Series[name], mode+mixtureSigma*rng.NormFloat64())
+		}
+	}
+	of := append([]*trial{exact}, done...)
+	return inPanels(of, viz.GridOptions{Columns: 3, SharedY: true}, func(t *trial) (*viz.Figure, error) {
 		return viz.ParticleScatter(t.results[0].Series["x"], t.results[0].Series["y"], viz.ParticleOptions{
-			LogDensity: density, Masses: []float64{.9},
-			Frame: viz.Frame{Title: t.Method, XLabel: "u₁", YLabel: "u₂", Width: 410, Height: 440}})
+			LogDensity: density, Masses: []float64{.9}, Label: "draws",
+			Frame: viz.Frame{Title: t.Method, XLabel: "u₁", YLabel: "u₂", Width: 275, Height: 340}})
 	})
 }
 
@@ -375,15 +379,17 @@ func drawAlong(title string, x mat.Matrix, y []float64, r Result) (*viz.Figure, 
 // frequencyMethods lists the methods of figure 7.
 var frequencyMethods = append(slices.Clone(bandMethods), "Ensemble-DNN", "BNN-VI", "BNN-pCN")
 
-// equalFrequency is figure 7: reliability diagrams in bins of as many rows.
+// equalFrequency is figure 7: reliability diagrams in bins of as many rows, with the ECE of these and that of bins of
+// equal width, which the tables have.
 func equalFrequency(_ context.Context, o Options, done []*trial) (*viz.Figure, error) {
 	done = slices.DeleteFunc(slices.Clone(done), func(t *trial) bool {
 		return len(t.results) == 0 || len(t.results[0].Series["probability"]) == 0 // it diverged
 	})
 	return inPanels(done, viz.GridOptions{Columns: 3}, func(t *trial) (*viz.Figure, error) {
 		parts := must(fbnnSetOf(t.Data).parts(0, o.Full))
+		title := fmt.Sprintf("%s: ECE = %.3f with equal widths; here", shortName(t.Method), t.results[0].Values["ECE"])
 		return viz.Reliability(equalBins(t.results[0].Series["probability"], parts.Test.Y, 10),
-			viz.Frame{Title: shortName(t.Method), Width: 275, Height: 380})
+			viz.Frame{Title: title, Width: 275, Height: 400})
 	})
 }
 

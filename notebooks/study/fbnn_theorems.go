@@ -116,27 +116,27 @@ func posteriorErrors(ctx context.Context, d *fbnn.Details) (Result, error) {
 const theoremLeast = 1e-3
 
 // drawTheorems draws the posterior's error against the emulator's, a point for each repetition, with both axes
-// logarithmic, beside the line of small errors, d = std/sqrt 8, and the theorem's, d = largest error.
+// logarithmic, beside the line of small errors, d = std/sqrt 8.
 func drawTheorems(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 	var traces []viz.Trace
-	least, most := math.Inf(1), math.Inf(-1)
+	ends := []float64{math.Inf(1), math.Inf(-1)}
 	for _, t := range done {
-		var s viz.Series
+		s := viz.Trace{Name: t.Method, NoLine: true}
 		results := slices.SortedFunc(slices.Values(t.results), func(a, b Result) int {
 			return cmp.Compare(a.Values["std of the error of Phi"], b.Values["std of the error of Phi"])
 		})
 		for _, r := range results {
-			x := math.Log10(r.Values["std of the error of Phi"])
+			x := r.Values["std of the error of Phi"]
 			s.Step, s.Value = append(s.Step, x), append(s.Value, r.Values["Hellinger distance"])
-			least, most = min(least, x), max(most, x)
+			ends[0], ends[1] = min(ends[0], x), max(ends[1], x)
 		}
-		traces = append(traces, viz.Trace{Name: t.Method, Series: s})
+		traces = append(traces, s)
 	}
-	line := viz.Trace{Name: "std / √8", Style: 8}
-	for _, x := range floats.Span(make([]float64, curvePoints), least, most) {
-		line.Step, line.Value = append(line.Step, x), append(line.Value, math.Pow(10, x)/math.Sqrt(8))
+	line := viz.Trace{Name: "std / √8", Style: 8, Series: viz.Series{Step: ends}}
+	for _, x := range ends {
+		line.Value = append(line.Value, x/math.Sqrt(8))
 	}
-	return viz.Traces(append(traces, line), viz.TraceOptions{Frame: viz.Frame{Title: "Theorem 3.3",
-		XLabel: "log10 of the std of Φ − Φe under the posterior",
-		YLabel: "Hellinger distance of the posteriors", Width: 640, Height: 460}, LogY: true, Outlines: true})
+	return viz.Traces(append(traces, line), viz.TraceOptions{LogX: true, LogY: true,
+		Frame: viz.Frame{Title: "Theorem 3.3", XLabel: "std of Φ − Φe under the posterior",
+			YLabel: "Hellinger distance of the posteriors", Width: 640, Height: 460}})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"gobnn/viz"
 
@@ -31,22 +32,23 @@ func falsePositives() []float64 {
 	return floats.Span(make([]float64, pmcnetPoints), 0, 1)
 }
 
-// drawEnvelopes is a panel for each method: the mean ROC curve of the draws, and outlines of the 80, 95 and 99 %
-// envelopes, of the first repetition.
+// drawEnvelopes is a panel for each method: the mean ROC curve of the draws within the 80, 95 and 99 % envelopes, of
+// the first repetition, up to a half of false positives, since all is near 1 from there on.
 func drawEnvelopes(all *panels, group []*trial) {
+	const half = pmcnetPoints/2 + 1
 	for _, t := range group {
-		one := t.results[0]
-		traces := []viz.Trace{{Name: "mean", Series: viz.Series{Step: falsePositives(), Value: one.Series["ROC"]}}}
-		for _, level := range []string{"80 %", "95 %", "99 %"} {
-			back := slices.Clone(one.Series["ROC "+level+" high"])
-			at := falsePositives()
-			slices.Reverse(back)
-			slices.Reverse(at)
-			traces = append(traces, viz.Trace{Name: level, Series: viz.Series{Step: append(falsePositives(), at...),
-				Value: slices.Concat(one.Series["ROC "+level+" low"], back)}})
+		one := t.results[0].Series
+		if one["ROC"] == nil {
+			continue // it diverged
 		}
-		traces = append(traces, chance)
-		all.add(viz.Traces(traces, viz.TraceOptions{Frame: rocFrame(t.Method + ", " + shown(t.Data)), Outlines: true}))
+		curve := viz.Series{Step: falsePositives()[:half], Value: one["ROC"][:half]}
+		var traces []viz.Trace
+		for i, level := range []string{"99 %", "95 %", "80 %"} {
+			traces = append(traces, viz.Trace{Name: level, Series: curve, NoLine: true, Style: 6 + i,
+				Lower: one["ROC "+level+" low"][:half], Upper: one["ROC "+level+" high"][:half]})
+		}
+		traces = append(traces, viz.Trace{Name: "mean", Series: curve, Style: 1})
+		all.add(viz.Traces(traces, viz.TraceOptions{Frame: rocFrame(t.Method + ", " + shown(t.Data))}))
 	}
 }
 
@@ -54,67 +56,68 @@ func drawEnvelopes(all *panels, group []*trial) {
 var chance = viz.Trace{Name: "chance", Series: viz.Series{Step: []float64{0, 1}, Value: []float64{0, 1}}, Style: 8}
 
 func rocFrame(title string) viz.Frame {
-	return viz.Frame{Title: title, XLabel: "false positive rate", YLabel: "true positive rate", Width: 400, Height: 380}
+	return viz.Frame{Title: title, XLabel: "false positive rate", YLabel: "true positive rate", Width: 400, Height: 320}
 }
 
-// drawROC is the mean ROC curve of each method's draws with the 95 % envelope shaded, in the first repetition; MLE and
-// MAP, of one draw, have a curve alone. There is a panel of the paper's methods, and one of ours beside PMCnet, since
-// more than eight curves cannot be told apart.
+// drawROC is a panel for each method: the mean ROC curve of its draws with the 95 % envelope, in the first repetition,
+// beside that of MLE; MLE and MAP, of one draw, have a curve alone.
 func drawROC(all *panels, group []*trial) {
-	ours, before := []string{pmcTempered, pmcAnnealed}, len(all.figures)
-	for _, part := range []struct {
-		title string
-		shows func(method string) bool
-	}{
-		{"the paper's methods", func(m string) bool { return !slices.Contains(ours, m) }},
-		{"PMCnet and ours", func(m string) bool { return m == pmcPaper || slices.Contains(ours, m) }},
-	} {
-		var traces []viz.Trace
-		own := false // a curve that is in no panel before
-		for _, t := range group {
-			m, one := t.Method, t.results[0].Series
-			if curve := one["ROC"]; curve != nil && part.shows(m) {
-				traces = append(traces, viz.Trace{Name: m, Series: viz.Series{Step: falsePositives(), Value: curve},
-					Lower: one["ROC 95 % low"], Upper: one["ROC 95 % high"],
-					Style: slices.Index(pmcRivals, m)%(chance.Style-1) + 1}) // PMCnet has one in both panels
-				own = own || len(all.figures) == before || m != pmcPaper
-			}
+	var rows panels
+	var mle []float64
+	for _, t := range group {
+		one := t.results[0].Series
+		if one["ROC"] == nil {
+			continue // it diverged
 		}
-		if !own {
-			continue
+		curve := viz.Series{Step: falsePositives(), Value: one["ROC"]}
+		traces := []viz.Trace{{Name: "95 % of the draws", Series: curve, NoLine: true, Style: 8,
+			Lower: one["ROC 95 % low"], Upper: one["ROC 95 % high"]}, {Name: "their mean", Series: curve, Style: 1}}
+		if t.Method == "MLE" {
+			mle = one["ROC"]
 		}
-		traces = append(traces, chance)
-		frame := rocFrame(shown(group[0].Data) + ": " + part.title)
-		frame.Width, frame.Height = 520, 460
-		all.add(viz.Traces(traces, viz.TraceOptions{Frame: frame}))
+		if mle != nil {
+			traces = append(traces, viz.Trace{Name: "MLE", Series: viz.Series{Step: falsePositives(), Value: mle}, Style: 2})
+		}
+		rows.add(viz.Traces(traces, viz.TraceOptions{Frame: rocFrame(t.Method)}))
 	}
+	all.add(rows.grid(viz.GridOptions{Columns: 3, SharedX: true, SharedY: true}))
 }
 
-// drawIterations is a panel of AUC and one of accuracy against the iteration, mean over repetitions.
+// drawIterations has a row of AUC and one of accuracy against the iteration, a panel for each method: the mean over
+// repetitions with a band of a standard error to each side, beside the first method's, PMCnet, and the number that the
+// paper has for this.
 func drawIterations(all *panels, group []*trial) {
 	for _, score := range []string{"AUC", "accuracy"} {
-		var traces []viz.Trace
+		var row panels
+		var first viz.Series
 		for _, t := range group {
-			var mean []float64
-			count := 0.
-			for _, r := range t.results {
-				one := r.Series[score+" by iteration"]
-				if mean == nil {
-					mean = make([]float64, len(one))
+			trace := viz.Trace{Name: "mean ± standard error", Style: 1}
+			for i := range t.results[0].Series[score+" by iteration"] {
+				var values []float64
+				for _, r := range t.results {
+					if one := r.Series[score+" by iteration"]; i < len(one) {
+						values = append(values, one[i])
+					}
 				}
-				if len(one) == len(mean) {
-					floats.Add(mean, one)
-					count++
+				mean, se := meanSE(values)
+				trace.Value = append(trace.Value, mean)
+				if len(t.results) > 1 {
+					trace.Lower, trace.Upper = append(trace.Lower, mean-se), append(trace.Upper, mean+se)
 				}
 			}
-			if len(mean) > 0 {
-				floats.Scale(1/count, mean)
-				traces = append(traces, viz.Trace{Name: t.Method, Series: viz.Series{Value: mean}})
+			if len(trace.Value) == 0 {
+				continue // all diverged
 			}
+			traces := []viz.Trace{trace}
+			if first.Value == nil {
+				first = trace.Series
+			}
+			traces = append(traces, viz.Trace{Name: group[0].Method, Series: first, Style: 2})
+			row.add(viz.Traces(traces, viz.TraceOptions{Truth: group[0].paper[score].Value, TruthName: "the paper's PMCnet",
+				Frame: viz.Frame{Title: t.Method, XLabel: "iteration", YLabel: score + ", " + shown(t.Data), Width: 300,
+					Height: 290}}))
 		}
-		all.add(viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{
-			Title: score + ", " + shown(group[0].Data), XLabel: "iteration",
-			YLabel: score + ", mean over draws", Width: 410, Height: 380}}))
+		all.add(row.grid(viz.GridOptions{Columns: 5, SharedX: true, SharedY: true}))
 	}
 }
 
@@ -134,6 +137,9 @@ func drawOutputs(all *panels, group []*trial) {
 	for k, mean := range outputMeans {
 		for _, t := range group {
 			title := fmt.Sprintf("%s, mean near %.1f", t.Method, mean)
+			if ess := t.results[0].Values["ESS"]; ess < 1.5 { // of the weights: all draws are of one place
+				title += ", ESS 1"
+			}
 			rows.add(outputPanel(title, t.results[0].Series[fmt.Sprintf("outputs %d", k)]))
 		}
 	}
@@ -179,43 +185,55 @@ func betaOf(mean, variance float64) (distuv.Beta, bool) {
 }
 
 // drawConfusion is a panel for each method: the confusion matrix of the weighted predictive mean, in the first
-// repetition.
+// repetition. Digits are called so; other classes are counted from 1, as in the paper.
 func drawConfusion(all *panels, group []*trial) {
+	var rows panels
+	columns := 5
 	for _, t := range group {
 		flat := t.results[0].Series["confusion"]
 		if flat == nil {
 			continue
 		}
 		var counts [][]float64
-		for row := range slices.Chunk(flat, int(math.Sqrt(float64(len(flat))))) {
+		var names []string
+		classes := int(math.Sqrt(float64(len(flat))))
+		for row := range slices.Chunk(flat, classes) {
 			counts = append(counts, row)
+			names = append(names, strconv.Itoa(len(counts)))
 		}
-		all.add(viz.Confusion(counts, nil, viz.Frame{Title: t.Method + ", " + shown(t.Data), Width: 270, Height: 280}))
+		if classes == 10 { // digits, whose counts need room
+			columns, names = 3, nil
+		}
+		rows.add(viz.Confusion(counts, names, viz.Frame{Title: t.Method, YLabel: "true class, " + shown(t.Data), Width: 270,
+			Height: 310}))
 	}
+	all.add(rows.grid(viz.GridOptions{Columns: columns, SharedX: true, SharedY: true}))
 }
 
 // drawErrors shows the distribution of the test rows' squared errors by method: a violin, whose width is the density of
 // their logarithm, and within it a box from the lower to the upper quartile with the median across.
 func drawErrors(all *panels, group []*trial) {
 	var traces []viz.Trace
-	for i, t := range group {
+	var names []string
+	for _, t := range group {
 		quantiles := t.results[0].Series["squared errors"]
 		if quantiles == nil {
 			continue
 		}
+		names = append(names, t.Method)
 		logs := make([]float64, len(quantiles))
 		for k, q := range quantiles {
 			logs[k] = math.Log10(max(q, 1e-12))
 		}
-		outline := violin(float64(i+1), logs)
+		outline := violin(float64(len(names)), logs)
 		for k, v := range outline.Value {
 			outline.Value[k] = math.Pow(10, v)
 		}
 		traces = append(traces, viz.Trace{Name: t.Method, Series: outline})
 	}
-	all.add(viz.Traces(traces, viz.TraceOptions{Outlines: true, LogY: true, Frame: viz.Frame{
-		Title: "squared errors, " + shown(group[0].Data), XLabel: "method, in the legend's order",
-		YLabel: "squared error of a test row, standardised", Width: 800, Height: 460}}))
+	all.add(viz.Traces(traces, viz.TraceOptions{Outlines: true, LogY: true, XNames: names,
+		Frame: viz.Frame{Title: "squared errors, " + shown(group[0].Data), XLabel: "method",
+			YLabel: "squared error of a test row, in the target's own units, squared", Width: 800, Height: 460}}))
 }
 
 // violin is the outline of the density of values, ascending quantiles, about x, and then the box.
