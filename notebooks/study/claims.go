@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -20,12 +21,11 @@ import (
 //	  NLPD | boston; yacht | OHSMC < SWAG
 //	  cannot 100 particles, not 1000
 //
-// A claim is decided by the differences that follow it, each of two numbers of a metric on each of the data sets; "*"
-// are all data sets. A side is a method, with "@ data" where it is of another data set; the right one may be a number,
-// "paper", which is the paper's number of the left one, or, as the left, "lowest of A; B" or "highest of A; B"; what is
-// called "exact" has no error. "<" and ">" say which is lower; "~ B within
-// .02" that they differ by no more. Another study's metric has its ID before a colon. After "cannot" stands why the
-// claim cannot be judged by what is computed.
+// A claim is decided by the differences that follow it, each of two numbers of a metric on each of the data sets. A
+// side is a method, with "@ data" where it is of another data set, or "lowest of A; B" or "highest of A; B"; the right
+// one may be a number, or "paper", the paper's number of the left one. What is called "exact" has no error. "<" and ">"
+// say which is lower, "~ B within .02" that they differ by no more. After "cannot" stands why the claim cannot be
+// judged by what is computed.
 
 // shownAs is what the file says of a study.
 type shownAs struct {
@@ -42,10 +42,10 @@ type claim struct {
 
 // difference compares two numbers.
 type difference struct {
-	study, metric, data string
-	left, right         string
-	relation            string // "<", ">" or "~"
-	margin              float64
+	metric, data string
+	left, right  string
+	relation     string // "<", ">" or "~"
+	margin       float64
 }
 
 // A verdict says what becomes of a claim.
@@ -59,145 +59,127 @@ const (
 	cannotJudge  verdict = "cannot be judged at this size"
 )
 
-var relations = regexp.MustCompile(`^(.+?) ([<>~]) (.+?)(?: within (\S+))?$`)
+var relations = regexp.MustCompile(`^(.+) \| (.+) \| (.+?) (?:([<>]) (.+)|(~) (.+) within ([\d.]+))$`)
 
 // readClaims reads the file, study by study.
 func readClaims(text string) (all []shownAs, err error) {
-	var last *string // that a line goes on with
+	var goesOn *string // a note, in lines that follow
 	for number, line := range strings.Split(text, "\n") {
 		fault := func(want string) error {
 			return fmt.Errorf("claims.txt, line %d, %q: want %s", number+1, line, want)
 		}
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		further := strings.HasPrefix(line, "  ")
-		switch {
-		case word == "" || strings.HasPrefix(line, "#"):
-			last = nil
+		if word == "" || word == "#" {
+			goesOn = nil
 			continue
-		case word == "@":
+		}
+		if word == "@" {
 			if _, err := Find(rest); err != nil {
 				return nil, fault("the ID of a study")
 			}
 			all = append(all, shownAs{study: rest})
 			continue
-		case len(all) == 0:
+		}
+		if len(all) == 0 {
 			return nil, fault("the line \"@ ID\" of a study first")
 		}
 		of := &all[len(all)-1]
-		switch {
-		case further && last != nil:
-			*last += " " + strings.TrimSpace(line)
-			continue
-		case further && len(of.claims) > 0:
-			c := &of.claims[len(of.claims)-1]
-			if word == "cannot" {
-				c.cannot = rest
-				continue
-			}
-			some, ok := readDifferences(of.study, strings.TrimSpace(line))
-			if !ok {
-				return nil, fault("METRIC | DATA | A < B, > or ~ B within NUMBER")
-			}
-			c.differences = append(c.differences, some...)
+		if strings.HasPrefix(line, "  ") && goesOn != nil {
+			*goesOn += " " + strings.TrimSpace(line)
 			continue
 		}
-		last = nil
-		switch word {
-		case "see":
-			of.see = rest
-		case "show":
-			of.metrics = strings.Split(rest, "; ")
-		case "note":
-			of.note, last = rest, &of.note
-		case "claim":
-			said, place, ok := strings.Cut(rest, " | ")
-			if !ok {
-				return nil, fault("claim WHAT | WHERE")
+		if strings.HasPrefix(line, "  ") && len(of.claims) > 0 {
+			c := &of.claims[len(of.claims)-1]
+			found := relations.FindStringSubmatch(strings.TrimSpace(line))
+			switch {
+			case word == "cannot":
+				c.cannot = rest
+			case found == nil:
+				return nil, fault("METRIC | DATA | A < B, > or ~ B within NUMBER")
+			default:
+				margin, _ := strconv.ParseFloat(found[8], 64) // of "<" and ">" there is none
+				for data := range strings.SplitSeq(found[2], "; ") {
+					c.differences = append(c.differences, difference{found[1], data, found[3], found[5] + found[7],
+						found[4] + found[6], margin})
+				}
 			}
+			continue
+		}
+		goesOn = nil
+		said, place, isClaim := strings.Cut(rest, " | ")
+		switch {
+		case word == "see":
+			of.see = rest
+		case word == "show":
+			of.metrics = strings.Split(rest, "; ")
+		case word == "note":
+			of.note, goesOn = rest, &of.note
+		case word == "claim" && isClaim:
 			of.claims = append(of.claims, claim{text: said, place: place})
 		default:
-			return nil, fault("see, show, note or claim")
+			return nil, fault("see, show, note, or claim WHAT | WHERE")
 		}
 	}
 	return all, nil
 }
 
-// readDifferences reads a line, which may be of several data sets.
-func readDifferences(study, line string) (all []difference, ok bool) {
-	parts := strings.Split(line, " | ")
-	if len(parts) != 3 {
-		return nil, false
-	}
-	found := relations.FindStringSubmatch(parts[2])
-	if found == nil || (found[2] == "~") != (found[4] != "") {
-		return nil, false
-	}
-	margin, err := strconv.ParseFloat(found[4], 64)
-	if found[4] != "" && !(err == nil && margin > 0) {
-		return nil, false
-	}
-	metric := parts[0]
-	if other, own, cut := strings.Cut(metric, ": "); cut {
-		study, metric = other, own
-	}
-	for data := range strings.SplitSeq(parts[1], "; ") {
-		all = append(all, difference{study: study, metric: metric, data: data, left: found[1], right: found[3],
-			relation: found[2], margin: margin})
-	}
-	return all, true
-}
+// quantity is a mean with its standard error, NaN where it is not known.
+type quantity struct{ value, se float64 }
 
-// quantity is a mean with its standard error, which is NaN where it is not known, and 0 of what has none.
-type quantity struct {
-	value, se float64
-	n         int
-}
-
-// outcome is a difference, ours and the paper's; reps are the fewer of both sides.
+// outcome is a difference, ours and the paper's.
 type outcome struct {
 	ours, paper quantity
+	n           int  // our repetitions, the fewer of both sides
 	claimed     bool // the paper's goes in the claim's direction
 	verdict     verdict
 }
 
 // z is by how many standard errors of both ours is above the paper's; NaN where there is none.
 func (o outcome) z() float64 {
-	se := math.Hypot(o.ours.se, known(finite(&o.paper.se)))
-	if math.IsNaN(o.paper.se) {
-		se = o.ours.se
-	}
-	return (o.ours.value - o.paper.value) / se
+	return (o.ours.value - o.paper.value) / math.Hypot(o.ours.se, orZero(finite(&o.paper.se)))
 }
 
-// outcomes are those of a difference, of each data set where it is of all of them.
-func (d difference) outcomes(records *Records) (all []outcome, err error) {
-	i := slices.IndexFunc(records.studies, func(s recorded) bool { return s.Study == d.study })
-	if i < 0 {
-		return nil, fmt.Errorf("nothing is recorded of %s", d.study)
+// outcome compares the two sides, by pairs of repetitions where these are recorded: those of two methods have data and
+// seeds in common. A difference in the claim's direction of two standard errors holds, one in the other contradicts it.
+// Where ours is smaller, the claim is not found if the paper's difference is two errors of both away, and cannot be
+// judged if it is not: more repetitions would tell. Without an error of ours nothing can be judged.
+func (d difference) outcome(s recorded) (out outcome, err error) {
+	left, err := s.side(d, d.data, d.left)
+	if err != nil {
+		return out, err
 	}
-	cells := slices.DeleteFunc(slices.Clone(records.studies[i].Cells), func(c recordedCell) bool {
-		return c.Metric != d.metric
-	})
-	sets := []string{d.data}
-	if d.data == "*" {
-		sets = distinct(cells, func(c recordedCell) string { return c.Data })
+	right, err := s.side(d, d.data, d.right)
+	if err != nil {
+		return out, err
 	}
-	for _, data := range sets {
-		left, err := side(cells, data, d.left, d)
-		if err != nil {
-			return nil, err
-		}
-		right, err := side(cells, data, d.right, d)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, d.judge(left, right, records.studies[i].paired(d.metric, left, right)))
+	out.n = min(left.Reps, right.Reps)
+	out.ours = quantity{known(left.Ours) - known(right.Ours), math.Hypot(known(left.SE), known(right.SE))}
+	if paired := s.paired(d.metric, left, right); len(paired) > 1 {
+		out.n = len(paired)
+		out.ours.value, out.ours.se = meanSE(paired)
 	}
-	return all, nil
+	out.paper = quantity{known(left.Paper) - known(right.Paper), math.NaN()}
+	if left.PaperSE != nil || right.PaperSE != nil {
+		out.paper.se = math.Hypot(orZero(left.PaperSE), orZero(right.PaperSE))
+	}
+	towards := func(x float64) float64 { // above 0 in the claim's direction
+		return map[string]float64{"<": -x, ">": x, "~": d.margin - math.Abs(x)}[d.relation]
+	}
+	out.claimed = towards(out.paper.value) >= 0
+	switch z := towards(out.ours.value) / out.ours.se; {
+	case math.IsNaN(z), math.Abs(z) < 2 && math.Abs(out.z()) < 2:
+		out.verdict = cannotJudge
+	case z >= 2:
+		out.verdict = holds
+	case z <= -2:
+		out.verdict = contradicted
+	default: // also where the paper has no number
+		out.verdict = notFound
+	}
+	return out, nil
 }
 
-// paired are the differences of two methods' repetitions, which have data and seeds of their numbers in common; nil
-// where these are not recorded.
+// paired are the differences of two rows' repetitions of the same data; nil where these are not recorded.
 func (s recorded) paired(metric string, left, right recordedCell) (all []float64) {
 	each := func(c recordedCell) []string {
 		i := slices.IndexFunc(s.Rows, func(r rowRecord) bool { return r.Data == c.Data && r.Method == c.Method })
@@ -216,219 +198,138 @@ func (s recorded) paired(metric string, left, right recordedCell) (all []float64
 }
 
 // side finds the cell of one side of a difference.
-func side(cells []recordedCell, data, name string, d difference) (recordedCell, error) {
+func (s recorded) side(d difference, data, name string) (recordedCell, error) {
 	zero := 0.
 	if value, err := strconv.ParseFloat(name, 64); err == nil {
 		return recordedCell{Ours: &value, SE: &zero, Paper: &value, Reps: math.MaxInt}, nil
 	}
 	if name == "paper" {
-		left, err := side(cells, data, d.left, d)
-		if left.PaperSE == nil {
-			left.PaperSE = &zero
-		}
-		return recordedCell{Ours: left.Paper, SE: left.PaperSE, Paper: left.Paper, Reps: math.MaxInt}, err
+		left, err := s.side(d, data, d.left)
+		return recordedCell{Ours: left.Paper, SE: cmp.Or(left.PaperSE, &zero), Paper: left.Paper, Reps: math.MaxInt}, err
 	}
-	for _, end := range []string{"lowest of ", "highest of "} {
-		list, ok := strings.CutPrefix(name, end)
-		if !ok {
-			continue
-		}
-		ahead := func(a, b *float64) bool { return b == nil || a != nil && (*a < *b) == (end == "lowest of ") }
+	if end, list, ok := strings.Cut(name, " of "); ok && (end == "lowest" || end == "highest") {
 		var best recordedCell
+		ahead := func(a, b *float64) bool { return b == nil || a != nil && (*a < *b) == (end == "lowest") }
 		for method := range strings.SplitSeq(list, "; ") {
-			c, err := side(cells, data, method, d)
+			c, err := s.side(d, data, method)
 			if err != nil {
 				return c, err
 			}
-			paper := c
-			if !ahead(c.Paper, best.Paper) {
-				paper = best
+			paper, paperSE := best.Paper, best.PaperSE
+			if ahead(c.Paper, paper) {
+				paper, paperSE = c.Paper, c.PaperSE
 			}
 			if ahead(c.Ours, best.Ours) {
 				best = c
 			}
-			best.Paper, best.PaperSE = paper.Paper, paper.PaperSE
+			best.Paper, best.PaperSE = paper, paperSE
 		}
 		return best, nil
 	}
 	if method, other, ok := strings.Cut(name, " @ "); ok {
 		name, data = method, other
 	}
-	for _, c := range cells {
-		if c.Data == data && c.Method == name {
+	for _, c := range s.Cells {
+		if c.Data == data && c.Method == name && c.Metric == d.metric {
 			if name == "exact" {
 				c.SE = &zero
 			}
 			return c, nil
 		}
 	}
-	return recordedCell{}, fmt.Errorf("%s, %s: nothing is recorded of %q on %q", d.study, d.metric, name, data)
-}
-
-// judge compares the two sides. A difference in the claim's direction of two standard errors holds, one in the other
-// contradicts it. Where ours is smaller, the claim is not found if the paper's difference is two errors of both away,
-// and cannot be judged if it is not: more repetitions would tell. Without an error of ours nothing can be judged.
-func (d difference) judge(left, right recordedCell, paired []float64) outcome {
-	minus := func(a, b, aSE, bSE *float64) quantity {
-		return quantity{value: known(a) - known(b), se: math.Hypot(orZero(aSE), orZero(bSE))}
-	}
-	out := outcome{ours: minus(left.Ours, right.Ours, left.SE, right.SE),
-		paper: minus(left.Paper, right.Paper, left.PaperSE, right.PaperSE)}
-	out.ours.n = min(left.Reps, right.Reps)
-	if left.SE == nil || right.SE == nil {
-		out.ours.se = math.NaN()
-	}
-	if len(paired) > 1 {
-		out.ours.value, out.ours.se = meanSE(paired)
-		out.ours.n = len(paired)
-	}
-	if left.PaperSE == nil && right.PaperSE == nil {
-		out.paper.se = math.NaN()
-	}
-	towards := func(x float64) float64 { // above 0 in the claim's direction
-		switch d.relation {
-		case "<":
-			return -x
-		case "~":
-			return d.margin - math.Abs(x)
-		}
-		return x
-	}
-	out.claimed = towards(out.paper.value) >= 0
-	switch z := towards(out.ours.value) / out.ours.se; {
-	case math.IsNaN(z):
-		out.verdict = cannotJudge
-	case z >= 2:
-		out.verdict = holds
-	case z <= -2:
-		out.verdict = contradicted
-	case math.Abs(out.z()) < 2:
-		out.verdict = cannotJudge
-	default: // also where the paper has no number
-		out.verdict = notFound
-	}
-	return out
+	return recordedCell{}, fmt.Errorf("%s, %s: nothing is recorded of %q on %q", s.Study, d.metric, name, data)
 }
 
 // judge puts the outcomes of a claim together: it holds in part where some hold; where none does it is contradicted if
 // one is, and not found if one is not.
 func (c claim) judge(all []outcome) verdict {
-	count := map[verdict]int{}
-	for _, o := range all {
-		count[o.verdict]++
-	}
-	switch {
-	case c.cannot != "" || len(all) == 0:
+	if c.cannot != "" || len(all) == 0 {
 		return cannotJudge
-	case count[holds] == len(all):
+	}
+	has := func(v verdict) bool { return slices.ContainsFunc(all, func(o outcome) bool { return o.verdict == v }) }
+	switch {
+	case has(holds) && !has(contradicted) && !has(notFound) && !has(cannotJudge):
 		return holds
-	case count[holds] > 0:
+	case has(holds):
 		return inPart
-	case count[contradicted] > 0:
+	case has(contradicted):
 		return contradicted
-	case count[notFound] > 0:
+	case has(notFound):
 		return notFound
 	}
 	return cannotJudge
 }
 
 // outcomes are those of all differences. One without a record is an error, beside the others.
-func (c claim) outcomes(records *Records) (all []outcome, err error) {
+func (c claim) outcomes(s recorded) (all []outcome, err error) {
 	for _, d := range c.differences {
-		some, fault := d.outcomes(records)
-		if fault != nil {
-			err = errors.Join(err, fmt.Errorf("claim %q: %w", c.text, fault))
+		one, fault := d.outcome(s)
+		if err = errors.Join(err, fault); fault == nil {
+			all = append(all, one)
 		}
-		all = append(all, some...)
 	}
 	return all, err
 }
 
-// claimed are the metrics of a study that claims are about.
-func (r *Records) claimed(study string) (metrics []string) {
-	for _, s := range r.shown {
-		for _, c := range s.claims {
-			for _, d := range c.differences {
-				if d.study == study && !slices.Contains(metrics, d.metric) {
-					metrics = append(metrics, d.metric)
-				}
-			}
-		}
-	}
-	return metrics
-}
-
-// row is the claim in the table of its paper; detail is where its study is shown.
-func (c claim) row(records *Records, detail string) []string {
-	all, err := c.outcomes(records)
-	paper, ours, z := summary(all)
-	if err != nil {
-		ours = strings.TrimPrefix(ours+"; not all is recorded", "; ") // TestClaims says what
-	}
-	if c.cannot != "" {
-		ours = strings.TrimPrefix(ours+"; "+c.cannot, "; ")
-	}
-	return []string{c.text + " (" + c.place + ")", paper, ours, z, "**" + string(c.judge(all)) + "**", detail}
-}
-
-// summary is what the paper says, what we find, and z: of one difference these, of several how many are as claimed.
-func summary(all []outcome) (paper, ours, z string) {
+// row is the claim in the table of its paper: of one difference the numbers, of several how many are as claimed.
+// detail is where its study is shown.
+func (c claim) row(s recorded, detail string) []string {
+	all, err := c.outcomes(s)
 	var zs []float64
-	count := map[verdict]int{}
+	numbers, claimed, held, against := 0, 0, 0, 0
 	fewest, most := math.MaxInt, 0
+	one := map[bool]int{true: 1}
 	for _, o := range all {
-		count[o.verdict]++
-		fewest, most = min(fewest, o.ours.n), max(most, o.ours.n)
+		fewest, most = min(fewest, o.n), max(most, o.n)
+		numbers, claimed = numbers+one[!math.IsNaN(o.paper.value)], claimed+one[o.claimed]
+		held, against = held+one[o.verdict == holds], against+one[o.verdict == contradicted]
 		if v := o.z(); finite(&v) != nil {
 			zs = append(zs, v)
 		}
 	}
-	n := fmt.Sprint(fewest)
-	if most > fewest {
-		n += " to " + fmt.Sprint(most)
-	}
+	paper, ours, z := "-", "", ""
 	switch {
-	case len(all) == 0:
-		return "", "", ""
 	case len(all) == 1:
 		paper, ours = all[0].paper.String(), all[0].ours.String()
-	default:
-		claimed, known := 0, 0
-		for _, o := range all {
-			if !math.IsNaN(o.paper.value) {
-				known++
-			}
-			if o.claimed {
-				claimed++
-			}
+	case len(all) > 1:
+		if ours = fmt.Sprintf("%d of %d", held, len(all)); against > 0 {
+			ours += fmt.Sprintf(", %d against", against)
 		}
-		if paper = "-"; known > 0 {
-			paper = fmt.Sprintf("%d of %d", claimed, known)
+		if numbers > 0 {
+			paper = fmt.Sprintf("%d of %d", claimed, numbers)
 		}
-		ours = fmt.Sprintf("%d of %d", count[holds], len(all))
-		if count[contradicted] > 0 {
-			ours += fmt.Sprintf(", %d against", count[contradicted])
-		}
+	}
+	if len(all) > 0 {
+		ours += fmt.Sprintf(" (%s)", span(fewest, most, "%d"))
 	}
 	if len(zs) > 0 {
-		z = fmt.Sprintf("%.1f", slices.Min(zs))
-		if high := fmt.Sprintf("%.1f", slices.Max(zs)); high != z {
-			z += " to " + high
+		z = span(slices.Min(zs), slices.Max(zs), "%.1f")
+	}
+	for _, said := range []string{map[bool]string{true: "not all is recorded"}[err != nil], c.cannot} {
+		if said != "" {
+			ours = strings.TrimPrefix(ours+"; "+said, "; ")
 		}
 	}
-	return paper, ours + " (" + n + ")", z
+	return []string{c.text + " (" + c.place + ")", paper, ours, z, "**" + string(c.judge(all)) + "**", detail}
+}
+
+// span is a range in words, or one number where both ends are the same.
+func span[T any](from, to T, format string) string {
+	low, high := fmt.Sprintf(format, from), fmt.Sprintf(format, to)
+	if low == high {
+		return low
+	}
+	return low + " to " + high
 }
 
 // String is the number with its error.
-func (e quantity) String() string {
-	if math.IsNaN(e.value) {
+func (q quantity) String() string {
+	if math.IsNaN(q.value) {
 		return "-"
 	}
-	c := Cell{Ours: e.value, SE: e.se}
-	format := strings.Replace(c.decimals(), "%", "%+", 1)
-	text := fmt.Sprintf(format, e.value)
-	if e.se > 0 {
-		text += " ± " + fmt.Sprintf(c.decimals(), e.se)
+	text := Cell{Ours: q.value, SE: q.se}.text()
+	if q.value > 0 {
+		text = "+" + text
 	}
 	return text
 }

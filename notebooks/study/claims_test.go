@@ -15,7 +15,7 @@ func TestClaims(t *testing.T) {
 		for _, c := range s.claims {
 			for _, d := range c.differences {
 				known := map[[2]string]bool{}
-				for _, one := range must(must(Find(d.study)).trials(Options{})) {
+				for _, one := range must(must(Find(s.study)).trials(Options{})) {
 					known[[2]string{one.Data, one.Method}] = true
 				}
 				for _, side := range []string{d.left, d.right} {
@@ -26,7 +26,7 @@ func TestClaims(t *testing.T) {
 							data = d.data
 						}
 						if _, err := strconv.ParseFloat(name, 64); err != nil && name != "paper" && !known[[2]string{data, name}] {
-							t.Errorf("claim %q: %s has no %q on %q", c.text, d.study, name, data)
+							t.Errorf("claim %q: %s has no %q on %q", c.text, s.study, name, data)
 						}
 					}
 				}
@@ -43,12 +43,12 @@ func TestVerdicts(t *testing.T) {
 		return c
 	}
 	none := math.NaN()
-	records := &Records{studies: []recorded{{Study: "ohsmc.table1", Cells: []recordedCell{
+	record := recorded{Study: "ohsmc.table1", Cells: []recordedCell{
 		cell("a", "one", 1, .03, 1, .01), cell("a", "two", 1.2, .04, 1.3, .02), cell("a", "three", 1.05, .04, 1.06, none),
 		cell("a", "four", 1.02, .04, 1.5, none), cell("a", "once", 2, none, 2, none),
 		cell("a", "bare", 1.01, .04, none, none),
 		cell("b", "one", 3, .03, 1, .01), cell("b", "two", 2, .04, none, none),
-	}}}}
+	}}
 	for line, want := range map[string]verdict{
 		"NLPD | a | one < two": holds, "NLPD | a | two > one": holds, "NLPD | a | one > two": contradicted,
 		"NLPD | a | one < three": cannotJudge, "NLPD | a | one < four": notFound, "NLPD | a | one < bare": notFound,
@@ -59,17 +59,17 @@ func TestVerdicts(t *testing.T) {
 	} {
 		all := must(readClaims("@ ohsmc.table1\nclaim x | y\n  " + line))
 		c := all[0].claims[0]
-		some, err := c.outcomes(records)
+		some, err := c.outcomes(record)
 		if got := c.judge(some); got != want || err != nil {
 			t.Errorf("%s: %s, want %s (%v); %+v", line, got, want, err, some)
 		}
 	}
 	// By pairs, .1 ± .01, the difference is known ten times better than by the means.
-	records.studies[0].Rows = []rowRecord{{Data: "a", Method: "one", Each: map[string][]string{"NLPD": {"1", "2", "3"}}},
+	record.Rows = []rowRecord{{Data: "a", Method: "one", Each: map[string][]string{"NLPD": {"1", "2", "3"}}},
 		{Data: "a", Method: "three", Each: map[string][]string{"NLPD": {"1.1", "2.12", "3.08"}}}}
 	some := must(readClaims("@ ohsmc.table1\nclaim x | y\n  NLPD | a | one < three"))[0].claims[0]
-	all := must(some.outcomes(records))
-	if row := some.row(records, "z"); row[2] != "-0.100 ± 0.012 (3)" || all[0].verdict != holds {
+	all := must(some.outcomes(record))
+	if row := some.row(record, "z"); row[2] != "-0.100 ± 0.012 (3)" || all[0].verdict != holds {
 		t.Errorf("%q, %+v", row, all)
 	}
 	for text, want := range map[string]string{

@@ -93,7 +93,15 @@ func readRecords(folder fs.FS) (*Records, error) {
 // given one, in place of those with the same data set, method and metric. A metric that a method no longer has on a
 // data set, such as one that only some results have, goes.
 func (r *Records) Record(e Experiment, o Options, cells []Cell, commit string) error {
-	rows, err := e.rows(o, r.claimed(e.ID))
+	var claimed []string
+	_, as := r.of(e.ID)
+	for _, c := range as.claims {
+		for _, d := range c.differences {
+			claimed = append(claimed, d.metric)
+		}
+	}
+	slices.Sort(claimed)
+	rows, err := e.rows(o, slices.Compact(claimed))
 	if err != nil {
 		return err
 	}
@@ -215,7 +223,7 @@ difference that the claim is about, ± its standard error, (n) our repetitions, 
 error of both. A claim **holds** where ours is two standard errors in its direction, is **contradicted** at two in the
 other, **not found** where ours is smaller than that but two errors of both from the paper's; else it **cannot be
 judged at this size**. Of several differences the columns count those that are as claimed, and "against" are two errors
-in the other direction. Repetitions of two methods share data, so that errors of differences are rather too large.
+in the other direction. Two methods are compared repetition by repetition where these share data and seeds.
 
 The numbers stand by paper in [results](results), [claims.txt](results/claims.txt) says which of them decide a claim,
 and [speed](results/speed.md) how fast the library is. ` + "`go run ./notebooks reproduce ID -record`" + ` computes
@@ -232,11 +240,11 @@ func (r *Records) pages() map[string]string {
 	for _, paper := range Papers {
 		file := "results/" + paper.Name + ".md"
 		var table [][]string
-		for _, s := range r.shown {
-			e := must(Find(s.study))
-			for _, c := range s.claims {
-				if e.Paper() == paper.Name {
-					table = append(table, c.row(r, link(cmp.Or(s.see, s.study), file)))
+		for _, as := range r.shown {
+			s, _ := r.of(as.study)
+			for _, c := range as.claims {
+				if must(Find(as.study)).Paper() == paper.Name {
+					table = append(table, c.row(s, link(as.study, file)))
 				}
 			}
 		}
@@ -263,146 +271,84 @@ func link(study, file string) string {
 	return fmt.Sprintf("[%s](%s#%s)", study, file, strings.ReplaceAll(strings.ToLower(study), ".", ""))
 }
 
-// as is what claims.txt says of a study.
-func (r *Records) as(id string) shownAs {
-	i := slices.IndexFunc(r.shown, func(s shownAs) bool { return s.study == id })
-	if i < 0 {
-		return shownAs{study: id}
+// of is the record of a study, without cells where nothing is recorded, and what claims.txt says of it.
+func (r *Records) of(id string) (s recorded, as shownAs) {
+	s.Study, as.study = id, id
+	for _, one := range r.studies {
+		if one.Study == id {
+			s = one
+		}
 	}
-	return r.shown[i]
+	for _, one := range r.shown {
+		if one.study == id {
+			as = one
+		}
+	}
+	return s, as
 }
 
 // Cells are the recorded cells of a study, of all metrics.
-func (r *Records) Cells(id string) (all []Cell) {
-	for _, s := range r.studies {
-		for _, c := range s.Cells {
-			if s.Study == id {
-				all = append(all, c.cell(id))
-			}
-		}
-	}
-	return all
+func (r *Records) Cells(id string) []Cell {
+	s, _ := r.of(id)
+	return s.cells()
 }
 
 // section writes a study: the verdicts, the note, the numbers, of some metrics where these are named, which it has
 // even where another study shows them.
 func (r *Records) section(out *strings.Builder, e Experiment, metrics ...string) {
-	s := r.as(e.ID)
+	s, as := r.of(e.ID)
 	if len(metrics) > 0 {
-		s.see, s.metrics = "", metrics
+		as.see, as.metrics = "", metrics
 	}
-	i := slices.IndexFunc(r.studies, func(o recorded) bool { return o.Study == e.ID })
-	if i < 0 && s.see == "" && s.note == "" {
+	if len(s.Cells) == 0 && as.see == "" && as.note == "" {
 		return
 	}
 	fmt.Fprintf(out, "\n## %s\n\n%s.\n", e.ID, strings.ToUpper(e.Title[:1])+e.Title[1:])
-	for _, c := range s.claims {
-		row := c.row(r, "")
-		fmt.Fprintf(out, "\n%s: %s. Paper %s, ours %s.\n", row[4], row[0], cmp.Or(row[1], "-"), cmp.Or(row[2], "-"))
+	for _, c := range as.claims {
+		row := c.row(s, "")
+		fmt.Fprintf(out, "\n%s: %s. Paper %s, ours %s.\n", row[4], row[0], row[1], cmp.Or(row[2], "-"))
 	}
-	if s.note != "" {
-		fmt.Fprintf(out, "\n%s\n", s.note)
+	if as.note != "" {
+		fmt.Fprintf(out, "\n%s\n", as.note)
 	}
-	if s.see != "" {
-		fmt.Fprintf(out, "\nFrom the repetitions of %s.\n", link(s.see, ""))
-	} else if i >= 0 {
-		r.studies[i].table(out, s.metrics)
+	if as.see != "" {
+		fmt.Fprintf(out, "\nFrom the repetitions of %s.\n", link(as.see, ""))
+	} else if len(s.Cells) > 0 {
+		s.table(out, as.metrics)
 	}
 }
 
 // table writes the numbers of some metrics, or of those that the paper has, or of all: a row for each data set and
-// method, with the repetitions and the commits below.
+// method, or for one metric a matrix, and below it what is the same of all rows and where they were measured.
 func (s recorded) table(out *strings.Builder, metrics []string) {
+	cells := s.cells()
+	in := func(metric string, paper bool) bool {
+		return slices.ContainsFunc(cells, func(c Cell) bool { return c.Metric == metric && (c.Paper != nil || !paper) })
+	}
+	all := distinct(cells, func(c Cell) string { return c.Metric })
 	if len(metrics) == 0 {
-		for _, c := range s.Cells {
-			if c.Paper != nil && !slices.Contains(metrics, c.Metric) {
-				metrics = append(metrics, c.Metric)
-			}
-		}
+		metrics = slices.DeleteFunc(slices.Clone(all), func(m string) bool { return !in(m, true) })
 	}
+	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m string) bool { return !in(m, false) })
 	if len(metrics) == 0 {
-		metrics = distinct(s.Cells, func(c recordedCell) string { return c.Metric })
+		metrics = all
 	}
-	cells := slices.DeleteFunc(slices.Clone(s.Cells), func(c recordedCell) bool {
-		return !slices.Contains(metrics, c.Metric)
-	})
-	if len(metrics) == 1 && len(cells) > 1 {
-		all := make([]Cell, len(cells))
-		for i, c := range cells {
-			all[i] = c.cell(s.Study)
+	cells = slices.DeleteFunc(cells, func(c Cell) bool { return !slices.Contains(metrics, c.Metric) })
+	reported := slices.ContainsFunc(metrics, func(m string) bool { return in(m, true) })
+	var said []string
+	if len(metrics) == 1 || len(metrics) == 2 && !reported {
+		for _, m := range metrics {
+			out.WriteString("\n" + Matrix(cells, m))
 		}
-		out.WriteString("\n" + Matrix(all, metrics[0]))
-		s.below(out, append(constants(all), "in brackets the paper's"), cells)
-		return
-	}
-	type column struct {
-		head string
-		text func(c Cell) string
-		of   string // the metric; empty: of any
-	}
-	all := []column{{"data", func(c Cell) string { return shown(c.Data) }, ""},
-		{"method", func(c Cell) string { return shown(c.Method) }, ""},
-		{"n", func(c Cell) string { return fmt.Sprint(c.Reps) }, ""}}
-	for _, m := range metrics {
-		all = append(all, column{shown(m), Cell.text, m})
-		if slices.ContainsFunc(cells, func(c recordedCell) bool { return c.Metric == m && c.Paper != nil }) {
-			all = append(all, column{"paper", Cell.reported, m})
+		by := func(a, b Cell) int { return cmp.Compare(a.Reps, b.Reps) }
+		said = append(said, "n: "+span(slices.MinFunc(cells, by).Reps, slices.MaxFunc(cells, by).Reps, "%d"))
+		if reported {
+			said = append(said, "in brackets the paper's")
 		}
+	} else {
+		said = inRows(out, cells, metrics, in)
 	}
-	var table [][]string
-	for i, c := range cells {
-		if slices.ContainsFunc(cells[:i], func(o recordedCell) bool { return o.Data == c.Data && o.Method == c.Method }) {
-			continue
-		}
-		line := make([]string, len(all))
-		for k, col := range all {
-			for _, o := range cells {
-				if o.Data == c.Data && o.Method == c.Method && (col.of == "" || col.of == o.Metric) {
-					line[k] = col.text(o.cell(s.Study))
-					break
-				}
-			}
-		}
-		table = append(table, line)
-	}
-	var heads, constant []string
-	lines := make([][]string, len(table))
-	for k, col := range all {
-		values := distinct(table, func(line []string) string { return line[k] })
-		if len(values) == 1 && len(table) > 1 && col.head != "paper" {
-			constant = append(constant, col.head+": "+values[0])
-			continue
-		}
-		heads = append(heads, col.head)
-		for i := range table {
-			cell := table[i][k]
-			if k == 0 && i > 0 && table[i-1][0] == cell {
-				cell = ""
-			}
-			lines[i] = append(lines[i], cell)
-		}
-	}
-	if len(lines) > 0 {
-		out.WriteString("\n")
-		markdown(out, heads, lines)
-	}
-	s.below(out, constant, cells)
-}
-
-// constants says how often the cells were repeated.
-func constants(cells []Cell) []string {
-	n := distinct(cells, func(c Cell) string { return fmt.Sprint(c.Reps) })
-	slices.SortFunc(n, func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) })
-	if len(n) > 1 {
-		return []string{"n: " + n[0] + " to " + n[len(n)-1]}
-	}
-	return []string{"n: " + n[0]}
-}
-
-// below writes what is said below a table, and where its cells were measured and verified.
-func (s recorded) below(out *strings.Builder, said []string, cells []recordedCell) {
-	commits := distinct(cells, func(c recordedCell) string { return c.Commit })
-	said = append(said, "measured at "+strings.Join(commits, ", "))
+	said = append(said, "measured at "+strings.Join(distinct(cells, func(c Cell) string { return c.Commit }), ", "))
 	if len(s.Rows) > 0 {
 		checked := distinct(s.Rows, func(r rowRecord) string { return cmp.Or(r.Verified, "no commit yet") })
 		said = append(said, "verified at "+strings.Join(checked, ", "))
@@ -410,10 +356,62 @@ func (s recorded) below(out *strings.Builder, said []string, cells []recordedCel
 	fmt.Fprintf(out, "\n%s.\n", strings.Join(said, "; "))
 }
 
-// cell is the cell of a study.
-func (c recordedCell) cell(study string) Cell {
-	return Cell{Study: study, Data: c.Data, Method: c.Method, Metric: c.Metric, Ours: known(c.Ours), SE: known(c.SE),
-		Reps: c.Reps, Paper: c.Paper, PaperSE: c.PaperSE, Seconds: orZero(c.Seconds), Commit: c.Commit}
+// inRows writes a table with a row for each data set and method, and for each metric a column and one of the paper's
+// numbers where it has any. It returns the columns that are the same in all rows, which it leaves out.
+func inRows(out *strings.Builder, cells []Cell, metrics []string, in func(string, bool) bool) (same []string) {
+	columns := [][]string{{"data"}, {"method"}, {"n"}}
+	rows := distinct(cells, func(c Cell) string { return c.Data + "\n" + c.Method })
+	at := map[[2]string]Cell{}
+	for _, c := range cells {
+		row := c.Data + "\n" + c.Method
+		at[[2]string{row, c.Metric}], at[[2]string{row}] = c, c
+	}
+	for _, row := range rows {
+		c := at[[2]string{row}]
+		for i, text := range []string{shown(c.Data), shown(c.Method), fmt.Sprint(c.Reps)} {
+			columns[i] = append(columns[i], text)
+		}
+	}
+	for _, m := range metrics {
+		ours, paper := []string{shown(m)}, []string{"paper"}
+		for _, row := range rows {
+			c, has := at[[2]string{row, m}]
+			text := ""
+			if has {
+				text = c.text()
+			}
+			ours, paper = append(ours, text), append(paper, c.reported())
+		}
+		if columns = append(columns, ours); in(m, true) {
+			columns = append(columns, paper)
+		}
+	}
+	table := make([][]string, len(rows)+1)
+	for k, column := range columns {
+		if k < 3 && len(slices.Compact(slices.Clone(column[1:]))) == 1 && len(rows) > 1 {
+			same = append(same, column[0]+": "+column[1])
+			continue
+		}
+		for i, text := range column {
+			if k == 0 && i > 1 && column[i-1] == text {
+				text = ""
+			}
+			table[i] = append(table[i], text)
+		}
+	}
+	out.WriteString("\n")
+	markdown(out, table[0], table[1:])
+	return same
+}
+
+// cells are those of the record.
+func (s recorded) cells() []Cell {
+	all := make([]Cell, len(s.Cells))
+	for i, c := range s.Cells {
+		all[i] = Cell{Study: s.Study, Data: c.Data, Method: c.Method, Metric: c.Metric, Ours: known(c.Ours), SE: known(c.SE),
+			Reps: c.Reps, Paper: c.Paper, PaperSE: c.PaperSE, Seconds: orZero(c.Seconds), Commit: c.Commit}
+	}
+	return all
 }
 
 // orZero is *x, 0 if x is nil.

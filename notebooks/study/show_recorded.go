@@ -2,7 +2,6 @@ package study
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"gobnn/bayes/run"
@@ -33,12 +32,12 @@ func recordedText(id string, metrics []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(records.studies, func(s recorded) bool { return s.Study == id })
-	if i < 0 {
+	cells := records.Cells(id)
+	if len(cells) == 0 {
 		return "", fmt.Errorf("nothing is recorded of %s: go run ./notebooks reproduce %s -record computes it", id, id)
 	}
-	known := distinct(records.studies[i].Cells, func(c recordedCell) string { return c.Metric })
 	if len(metrics) > 0 {
+		known := distinct(cells, func(c Cell) string { return c.Metric })
 		if metrics, err = chosen("metric", metrics, known); err != nil {
 			return "", fmt.Errorf("%s: %w", id, err)
 		}
