@@ -97,15 +97,20 @@ func Markdown(text string) error {
 	return syncNotebook()
 }
 
-// paletted is an opaque picture with at most 256 colours: those that agree in their highest bits, in as many as there
-// can be, are drawn as the first of them.
+// paletted is an opaque picture with at most 256 colours. Those of more than a thousandth of the pixels, such as areas,
+// stay as they are; of the others those that agree in their highest bits, in as many as there can be, are drawn as the
+// first of them.
 func paletted(picture image.Image) *image.Paletted {
 	bounds := picture.Bounds()
 	rgba := image.NewRGBA(bounds)
 	draw.Draw(rgba, bounds, picture, bounds.Min, draw.Src)
 	out := image.NewPaletted(bounds, nil)
+	pixels := map[[3]uint8]int{}
+	for i := range out.Pix {
+		pixels[[3]uint8(rgba.Pix[4*i:])]++
+	}
 	for shift := 0; ; shift++ {
-		index := map[[3]uint8]uint8{}
+		index := map[[4]uint8]uint8{}
 		out.Palette = nil
 		for i := range out.Pix {
 			c := rgba.Pix[4*i : 4*i+3]
@@ -113,7 +118,10 @@ func paletted(picture image.Image) *image.Paletted {
 				out.Pix[i] = out.Pix[i-1]
 				continue
 			}
-			key := [3]uint8{c[0] >> shift, c[1] >> shift, c[2] >> shift}
+			key := [4]uint8{c[0] >> shift, c[1] >> shift, c[2] >> shift}
+			if pixels[[3]uint8(c)] > len(out.Pix)/1000 {
+				key = [4]uint8{c[0], c[1], c[2], 1}
+			}
 			if _, known := index[key]; !known {
 				index[key] = uint8(len(index))
 				out.Palette = append(out.Palette, rgb(uint32(c[0])<<16|uint32(c[1])<<8|uint32(c[2])))

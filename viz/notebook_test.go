@@ -31,4 +31,24 @@ func TestPaletted(t *testing.T) {
 	}
 }
 
+// An area keeps its colour beside many others that are near.
+func TestPalettedAreas(t *testing.T) {
+	picture := image.NewRGBA(image.Rect(0, 0, 256, 256))
+	for x := range 256 {
+		for y := range 256 {
+			c := color.RGBA{uint8(x), uint8(y), 128, 255}
+			if y < 9 {
+				c = color.RGBA{255 - 20*uint8(x%2), 255, 255, 255}
+			}
+			picture.Set(x, y, c)
+		}
+	}
+	small := paletted(picture)
+	for x, want := range []uint8{255, 235} {
+		if got := color.RGBAModel.Convert(small.At(x, 0)).(color.RGBA).R; got != want {
+			t.Errorf("the red of an area is %d, want %d", got, want)
+		}
+	}
+}
+
 func apart(a, b uint8) int { return max(int(a)-int(b), int(b)-int(a)) }

@@ -271,5 +271,5 @@ func waveTrials(id string, runs ...penaltyRun) func(o Options) ([]*trial, error)
 
 func penaltyWave(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 	data := must(dataset.GappedWave(2000, penaltyNoise, 1))
-	return penaltyPanels(done, data, dataset.GappedWaveMean, 2, noisyBand)
+	return penaltyPanels(done, data, dataset.GappedWaveMean, max(2, (len(done)+1)/2), noisyBand)
 }
