@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -152,8 +153,9 @@ func (s *recorded) put(rows []rowRecord) {
 			s.Rows = append(s.Rows, now)
 			continue
 		}
-		if verified := s.Rows[k].Verified; s.Rows[k].same(now) {
-			now.Verified = verified
+		was := s.Rows[k]
+		if was.Key == now.Key && was.Repetition == now.Repetition && maps.Equal(was.Values, now.Values) {
+			now.Verified = was.Verified
 		}
 		s.Rows[k] = now
 	}

@@ -37,17 +37,6 @@ type rowRecord struct {
 	Verified   string               `json:"verified,omitempty"` // the last commit whose code gave the values again
 }
 
-// same says whether two rows hold the same repetition.
-func (r rowRecord) same(other rowRecord) bool {
-	sameValue := func(name string) bool { return r.Values[name][0] == other.Values[name][0] }
-	for name := range r.Values {
-		if !sameValue(name) {
-			return false
-		}
-	}
-	return r.Key == other.Key && r.Repetition == other.Repetition && len(r.Values) == len(other.Values)
-}
-
 // machine names what decides the bits of a result besides its settings: backend, threads, kind of processor, versions.
 var machine = sync.OnceValue(func() string {
 	parts := []string{"no backend"}
@@ -151,43 +140,36 @@ func (e Experiment) rows(o Options, claimed []string) (all []rowRecord, err erro
 // with this repetition in place of its own, must stay within its standard error, or within a tenth where there is but
 // one repetition. The text says how near it is.
 func (r rowRecord) compare(again Result) (text string, err error) {
-	var off []string // of those that are too far off, the first three in words
-	worst, more := 0., 0
+	var off []string
+	worst, here := 0., r.Machine == machine()
 	for _, name := range slices.Sorted(maps.Keys(r.Values)) {
-		was, now := r.Values[name][0], exact(again.Values[name])
-		if _, has := again.Values[name]; !has {
-			now = "nothing"
+		was, now := r.Values[name][0], "nothing"
+		if value, has := again.Values[name]; has {
+			now = exact(value)
 		}
 		if was == now {
 			continue
 		}
 		a, _ := strconv.ParseFloat(was, 64) // what cannot be read differs
 		b, unread := strconv.ParseFloat(now, 64)
-		within, _ := strconv.ParseFloat(r.Values[name][1], 64)
-		kind := "standard error"
-		if !(within > 0) {
-			within, kind = math.Abs(a)/10/float64(r.Reps), "tenth"
+		se, _ := strconv.ParseFloat(r.Values[name][1], 64)
+		kind, share := "standard error", math.Abs(b-a)/float64(r.Reps)/se
+		if !(se > 0) {
+			kind, share = "tenth", math.Abs(b-a)/math.Abs(a/10)
 		}
-		share := math.Abs(b-a) / float64(r.Reps) / within
-		if worst = max(worst, share); r.Machine == machine() || unread != nil || !(share <= 1) {
-			if more++; len(off) < 3 {
-				off = append(off, fmt.Sprintf("%s %s was %s (%s %.2g)", name, now, was, kind, within))
-			}
+		if worst = max(worst, share); here || unread != nil || !(share <= 1) {
+			off = append(off, fmt.Sprintf("%s %s was %s (%.2g of its %s)", name, now, was, share, kind))
 		}
 	}
-	if more > len(off) {
-		off = append(off, fmt.Sprintf("and %d more", more-len(off)))
+	where := fmt.Sprintf("here: %s; recorded: %s", machine(), r.Machine)
+	if len(off) > 0 {
+		where = map[bool]string{true: "not the same bits", false: "differs by more than its error; " + where}[here]
+		return "", fmt.Errorf("%s: %d of %d: %s", where, len(off), len(r.Values), strings.Join(off[:min(3, len(off))], ", "))
 	}
-	switch {
-	case len(off) > 0 && r.Machine == machine():
-		return "", fmt.Errorf("not the same bits: %s", strings.Join(off, ", "))
-	case len(off) > 0:
-		return "", fmt.Errorf("differs by more than its error: %s; here: %s; recorded: %s", strings.Join(off, ", "),
-			machine(), r.Machine)
-	case r.Machine == machine() || worst == 0:
+	if worst == 0 {
 		return "the same bits", nil
 	}
-	return fmt.Sprintf("off by at most %.2g of the error; here: %s; recorded: %s", worst, machine(), r.Machine), nil
+	return fmt.Sprintf("off by at most %.2g of the error; %s", worst, where), nil
 }
 
 // Limits say which rows are verified.
@@ -207,24 +189,23 @@ func (r *Records) Verify(ctx context.Context, some []Experiment, o Options, limi
 	defer os.RemoveAll(dir)
 	v := verifier{store: &Store{dir: dir, commit: o.Commit, say: func(string, ...any) {}},
 		listed: map[string][]*trial{}}
-	var queue [][]*rowRecord // of each study, the cheapest first
-	var of []Experiment
-	for _, e := range some {
-		i := slices.IndexFunc(r.studies, func(s recorded) bool { return s.Study == e.ID })
-		var rows []*rowRecord
-		for k := 0; i >= 0 && k < len(r.studies[i].Rows); k++ {
-			if one := &r.studies[i].Rows[k]; limits.Under == 0 || one.Seconds < limits.Under {
-				rows = append(rows, one)
+	queue := make([][]*rowRecord, len(some)) // of each study, the cheapest first
+	for i, e := range some {
+		k := slices.IndexFunc(r.studies, func(s recorded) bool { return s.Study == e.ID })
+		if k >= 0 {
+			for n := range r.studies[k].Rows {
+				one := &r.studies[k].Rows[n]
+				if len(one.Values) > 0 && (limits.Under == 0 || one.Seconds < limits.Under) { // else of seconds alone
+					queue[i] = append(queue[i], one)
+				}
 			}
 		}
-		slices.SortStableFunc(rows, func(a, b *rowRecord) int { return cmp.Compare(a.Seconds, b.Seconds) })
-		switch {
-		case e.bySeconds:
+		slices.SortStableFunc(queue[i], func(a, b *rowRecord) int { return cmp.Compare(a.Seconds, b.Seconds) })
+		if e.bySeconds {
 			o.say("%s: its runs end by seconds, so that no two are the same: not verified", e.ID)
-		case i >= 0 && len(r.studies[i].Rows) == 0 && e.draw == nil:
+		} else if k >= 0 && len(r.studies[k].Rows) == 0 && e.draw == nil {
 			o.say("%s: nothing to verify is recorded", e.ID)
 		}
-		queue, of = append(queue, rows), append(of, e)
 	}
 	var failed []string
 	count, spent := 0, 0.
@@ -236,11 +217,11 @@ func (r *Records) Verify(ctx context.Context, some []Experiment, o Options, limi
 			}
 			more = true
 			one := rows[turn]
-			text, err := v.verify(ctx, of[i], one)
+			text, err := v.verify(ctx, some[i], one)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			name := strings.Join([]string{of[i].ID, one.Data, one.Method}, ", ")
+			name := strings.Join([]string{some[i].ID, one.Data, one.Method}, ", ")
 			count, spent = count+1, spent+one.Seconds
 			if err != nil {
 				failed = append(failed, name)

@@ -34,9 +34,9 @@ func TestVerify(t *testing.T) {
 	}{
 		"the same":           {first, false, "the same bits (repetition ", false},
 		"the same elsewhere": {first, true, "the same bits", false},
-		"a bit":              {moved(1e-15), false, "not the same bits: NLPD 1.", true},
+		"a bit":              {moved(1e-15), false, "not the same bits: 1 of 2: NLPD 1.", true},
 		"a bit elsewhere":    {moved(1e-15), true, "off by at most ", false},
-		"much elsewhere":     {moved(.2), true, "more than its error: NLPD 1.", true},
+		"much elsewhere":     {moved(.2), true, "more than its error; here: ", true},
 		"no number":          {moved(math.NaN()), true, "NLPD NaN was 1", true},
 		"another version":    {counted(2, func(int) float64 { return 1 }), false, "no longer the study's", true},
 		"without the row":    {gone, false, "no longer the study's", true},
@@ -67,8 +67,10 @@ func TestVerifyLimits(t *testing.T) {
 	for limits, rows := range map[Limits]string{
 		{}: "3 rows", {Under: 3}: "2 rows", {Within: 4}: "2 rows", {Under: 2, Within: 9}: "1 rows",
 	} {
-		records := &Records{studies: []recorded{{Study: "a", Rows: []rowRecord{{Seconds: 5}, {Seconds: 1}}},
-			{Study: "b", Rows: []rowRecord{{Seconds: 2}}}}}
+		some := map[string][2]string{"NLPD": {}}
+		records := &Records{studies: []recorded{
+			{Study: "a", Rows: []rowRecord{{Seconds: 5, Values: some}, {Seconds: 1, Values: some}, {}}},
+			{Study: "b", Rows: []rowRecord{{Seconds: 2, Values: some}}}}}
 		said := ""
 		none := func(Options) ([]*trial, error) { return []*trial{}, nil }
 		_ = records.Verify(t.Context(), []Experiment{{ID: "a", trials: none}, {ID: "b", trials: none}},
