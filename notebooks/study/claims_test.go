@@ -12,12 +12,12 @@ import (
 func TestClaims(t *testing.T) {
 	records := must(OpenRecords(filepath.Join("..", "..")))
 	for _, s := range records.shown {
+		known := map[[2]string]bool{}
+		for _, one := range must(must(Find(s.study)).trials(Options{})) {
+			known[[2]string{one.Data, one.Method}] = true
+		}
 		for _, c := range s.claims {
 			for _, d := range c.differences {
-				known := map[[2]string]bool{}
-				for _, one := range must(must(Find(s.study)).trials(Options{})) {
-					known[[2]string{one.Data, one.Method}] = true
-				}
 				for _, side := range []string{d.left, d.right} {
 					list := strings.TrimPrefix(strings.TrimPrefix(side, "lowest of "), "highest of ")
 					for name := range strings.SplitSeq(list, "; ") {
