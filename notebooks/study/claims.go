@@ -34,6 +34,16 @@ type shownAs struct {
 	claims           []claim
 }
 
+// named are the sides of all claims.
+func (s shownAs) named() (text string) {
+	for _, c := range s.claims {
+		for _, d := range c.differences {
+			text += d.left + "; " + d.right + "\n"
+		}
+	}
+	return text
+}
+
 // claim is a statement of a paper, and what decides it.
 type claim struct {
 	text, place, cannot string

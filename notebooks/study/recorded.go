@@ -257,10 +257,16 @@ func (r *Records) pages() map[string]string {
 		var out strings.Builder
 		fmt.Fprintf(&out, "# %s\n\nWritten by `go run ./notebooks reproduce -record`; how to read it: "+
 			"[RESULTS](../RESULTS.md).\n", paper.Title)
+		var views []string
 		for _, e := range All() {
-			if e.Paper() == paper.Name {
+			if _, as := r.of(e.ID); e.Paper() == paper.Name && as.see != "" {
+				views = append(views, e.ID+" of "+link(as.see, ""))
+			} else if e.Paper() == paper.Name {
 				r.section(&out, e)
 			}
+		}
+		if len(views) > 0 {
+			fmt.Fprintf(&out, "\nWithout numbers of their own, of other studies' repetitions: %s.\n", strings.Join(views, ", "))
 		}
 		pages[file] = out.String()
 	}
@@ -316,14 +322,17 @@ func (r *Records) section(out *strings.Builder, e Experiment, metrics ...string)
 	if as.see != "" {
 		fmt.Fprintf(out, "\nFrom the repetitions of %s.\n", link(as.see, ""))
 	} else if len(s.Cells) > 0 {
-		s.table(out, as.metrics)
+		s.table(out, as)
 	}
 }
 
+// mostRows is the number of rows above which a table leaves out methods that neither the paper nor a claim is about.
+const mostRows = 40
+
 // table writes the numbers of some metrics, or of those that the paper has, or of all: a row for each data set and
 // method, or for one metric a matrix, and below it what is the same of all rows and where they were measured.
-func (s recorded) table(out *strings.Builder, metrics []string) {
-	cells := s.cells()
+func (s recorded) table(out *strings.Builder, as shownAs) {
+	cells, metrics := s.cells(), as.metrics
 	in := func(metric string, paper bool) bool {
 		return slices.ContainsFunc(cells, func(c Cell) bool { return c.Metric == metric && (c.Paper != nil || !paper) })
 	}
@@ -348,7 +357,17 @@ func (s recorded) table(out *strings.Builder, metrics []string) {
 			said = append(said, "in brackets the paper's")
 		}
 	} else {
-		said = inRows(out, cells, metrics, in)
+		rows := func(c Cell) string { return c.Data + c.Method }
+		if all := distinct(cells, rows); reported && len(all) > mostRows {
+			cells = slices.DeleteFunc(cells, func(c Cell) bool {
+				return c.Paper == nil && !strings.Contains(as.named(), c.Method) &&
+					!slices.ContainsFunc(s.Cells, func(o recordedCell) bool { return o.Method == c.Method && o.Paper != nil })
+			})
+			if left := len(all) - len(distinct(cells, rows)); left > 0 {
+				said = append(said, fmt.Sprintf("%d rows of other methods: `reproduce %s -cells`", left, s.Study))
+			}
+		}
+		said = append(inRows(out, cells, metrics, in), said...)
 	}
 	said = append(said, "measured at "+strings.Join(distinct(cells, func(c Cell) string { return c.Commit }), ", "))
 	if len(s.Rows) > 0 {
