@@ -168,6 +168,17 @@ func TestReproduceSays(t *testing.T) {
 	}
 }
 
+// What is recorded is printed whole, and nothing is computed.
+func TestCells(t *testing.T) {
+	var out bytes.Buffer
+	tested.NoError(dispatch(context.Background(), []string{"reproduce", "ohsmc.fig1", "-cells"}, &out, &out))
+	for _, want := range []string{"ohsmc.fig1: crescent", "reps", "psi less the evidence's best"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in %s", want, out.String())
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	if got := strings.Join(names(" yacht, boston,,"), "|"); got != "yacht|boston" {
 		t.Errorf("names %q", got)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // The file notebooks/results/claims.txt says how studies are shown in the pages of results, and what the papers claim:
@@ -150,7 +152,8 @@ func (o outcome) z() float64 {
 }
 
 // outcome compares the two sides, by pairs of repetitions where these are recorded: those of two methods have data and
-// seeds in common. A difference in the claim's direction of two standard errors holds, one in the other contradicts it.
+// seeds in common. A difference in the claim's direction of two standard errors holds, one in the other contradicts it;
+// of few repetitions it takes more, by Student's t.
 // Where ours is smaller, the claim is not found if the paper's difference is two errors of both away, and cannot be
 // judged if it is not: more repetitions would tell. Without an error of ours nothing can be judged.
 func (d difference) outcome(s recorded) (out outcome, err error) {
@@ -176,12 +179,13 @@ func (d difference) outcome(s recorded) (out outcome, err error) {
 		return map[string]float64{"<": -x, ">": x, "~": d.margin - math.Abs(x)}[d.relation]
 	}
 	out.claimed = towards(out.paper.value) >= 0
+	two := distuv.StudentsT{Sigma: 1, Nu: float64(max(1, out.n-1))}.Quantile(distuv.UnitNormal.CDF(2))
 	switch z := towards(out.ours.value) / out.ours.se; {
-	case math.IsNaN(z), math.Abs(z) < 2 && math.Abs(out.z()) < 2:
+	case math.IsNaN(z), math.Abs(z) < two && math.Abs(out.z()) < 2:
 		out.verdict = cannotJudge
-	case z >= 2:
+	case z >= two:
 		out.verdict = holds
-	case z <= -2:
+	case z <= -two:
 		out.verdict = contradicted
 	default: // also where the paper has no number
 		out.verdict = notFound

@@ -220,17 +220,22 @@ func (r *Records) Check() error {
 
 const resultsHead = `# Results
 
-What five papers claim, first in abstract and conclusion, and what we find, by rule: ours and the paper's are the
-difference that the claim is about, ± its standard error, (n) our repetitions, z ours less the paper's over the standard
-error of both. A claim **holds** where ours is two standard errors in its direction, is **contradicted** at two in the
-other, **not found** where ours is smaller than that but two errors of both from the paper's; else it **cannot be
-judged at this size**. Of several differences the columns count those that are as claimed, and "against" are two errors
-in the other direction. Two methods are compared repetition by repetition where these share data and seeds.
+What the five papers claim, and what we find. A claim is of a difference between numbers: "paper" and "ours" are that
+difference ± its standard error, (n) our repetitions, and z = (ours - paper) / (the error of both). The verdict follows:
+
+- **holds**: ours is two standard errors or more in the claim's direction; **contradicted**: in the other;
+- **not found**: ours is less, and two errors of both from the paper's difference;
+- **cannot be judged at this size**: else, or for the reason that is given;
+- **holds in part**: some of several differences hold. Then the columns count those that are as claimed, and "against"
+  are contradicted.
+
+Two methods are compared repetition by repetition where these share data and seeds. Of few repetitions it takes more
+than two errors, by Student's t: 2.3 of ten, 2.9 of five, 4.5 of three.
 
 The numbers stand by paper in [results](results), [claims.txt](results/claims.txt) says which of them decide a claim,
 and [speed](results/speed.md) how fast the library is. ` + "`go run ./notebooks reproduce ID -record`" + ` computes
 numbers again and writes all pages, without an ID it writes the pages; ` + "`reproduce -verify`" + ` computes the
-cheapest repetition of each row again, and compares.
+cheapest repetition of each row again, and compares; ` + "`reproduce ID -cells`" + ` prints all that is recorded.
 `
 
 // pages are RESULTS.md, which has a table of claims for each paper, and a page for each paper, by their paths from the
