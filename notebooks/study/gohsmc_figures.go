@@ -19,11 +19,31 @@ import (
 var regressionStyles = []string{"Random Walk", "Langevin", "exact Langevin", "adapted HMC", "VI", "SGHMC", "NUTS"}
 
 // lossPanels draws the validation loss of regressions, mean and standard error over the repetitions, all on one scale.
+// Each is a median of five epochs: after a single bad batch a loss is up to fifty times that of the epochs beside it.
 // A method has one colour in all figures, also where others are not asked for.
 func lossPanels(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-	all := must(curvePanels(done, "epoch", "loss", viz.TraceOptions{LogY: true,
+	var smooth []*trial
+	for _, t := range done {
+		own := *t
+		own.results = nil
+		for _, r := range t.results {
+			own.results = append(own.results, Result{Series: map[string][]float64{
+				"epoch": r.Series["epoch"], "loss": runningMedian(r.Series["loss"], 5)}})
+		}
+		smooth = append(smooth, &own)
+	}
+	all := must(curvePanels(smooth, "epoch", "loss", viz.TraceOptions{LogY: true,
 		Frame: viz.Frame{YLabel: "validation loss [target²]"}}))
 	return all.grid(viz.GridOptions{Columns: 3, SharedY: true})
+}
+
+// runningMedian is the median of `window` values, an odd number, around each value, fewer at the ends.
+func runningMedian(values []float64, window int) (medians []float64) {
+	for i := range values {
+		around := slices.Sorted(slices.Values(values[max(0, i-window/2):min(i+window/2+1, len(values))]))
+		medians = append(medians, around[(len(around)-1)/2])
+	}
+	return medians
 }
 
 // picturePanels draws the validation loss of classifications along "epoch" or "seconds", and below it the accuracy,

@@ -105,6 +105,14 @@ func TestMeanCurve(t *testing.T) {
 	}
 }
 
+// Of five values one or two may be anything.
+func TestRunningMedian(t *testing.T) {
+	want := []float64{3, 3, 3, 2, 2, 2}
+	if got := runningMedian([]float64{3, 2, 90, 80, 1, 2}, 5); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // A method has one colour in all panels and figures, whichever others are drawn beside it.
 func TestOneColourAMethod(t *testing.T) {
 	run := func(data, method string) *trial {
