@@ -306,14 +306,13 @@ func (r *Records) Cells(id string) []Cell {
 	return s.cells()
 }
 
-// section writes a study: the verdicts, the note, the numbers, of some metrics where these are named, which it has
-// even where another study shows them.
+// section writes a study: the verdicts, the note, the numbers, of some metrics where these are named.
 func (r *Records) section(out *strings.Builder, e Experiment, metrics ...string) {
 	s, as := r.of(e.ID)
 	if len(metrics) > 0 {
-		as.see, as.metrics = "", metrics
+		as.metrics = metrics
 	}
-	if len(s.Cells) == 0 && as.see == "" && as.note == "" {
+	if len(s.Cells) == 0 && as.note == "" {
 		return
 	}
 	fmt.Fprintf(out, "\n## %s\n\n%s.\n", e.ID, strings.ToUpper(e.Title[:1])+e.Title[1:])
@@ -324,9 +323,7 @@ func (r *Records) section(out *strings.Builder, e Experiment, metrics ...string)
 	if as.note != "" {
 		fmt.Fprintf(out, "\n%s\n", as.note)
 	}
-	if as.see != "" {
-		fmt.Fprintf(out, "\nFrom the repetitions of %s.\n", link(as.see, ""))
-	} else if len(s.Cells) > 0 {
+	if len(s.Cells) > 0 {
 		s.table(out, as)
 	}
 }
