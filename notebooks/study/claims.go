@@ -246,7 +246,7 @@ func (s recorded) side(d difference, data, name string) (recordedCell, error) {
 	for _, c := range s.Cells {
 		if c.Data == data && c.Method == name && c.Metric == d.metric {
 			if name == "exact" {
-				c.SE = &zero
+				c.SE, c.Reps = &zero, math.MaxInt
 			}
 			return c, nil
 		}

@@ -40,6 +40,9 @@ func TestVerdicts(t *testing.T) {
 	cell := func(data, method string, ours, se, paper, paperSE float64) recordedCell {
 		c := recordedCell{Data: data, Method: method, Metric: "NLPD", Ours: finite(&ours), SE: finite(&se), Reps: 10}
 		c.Paper, c.PaperSE = finite(&paper), finite(&paperSE)
+		if c.SE == nil {
+			c.Reps = 1
+		}
 		return c
 	}
 	none := math.NaN()
@@ -47,7 +50,7 @@ func TestVerdicts(t *testing.T) {
 		cell("a", "one", 1, .03, 1, .01), cell("a", "two", 1.2, .04, 1.3, .02), cell("a", "three", 1.05, .04, 1.06, none),
 		cell("a", "four", 1.02, .04, 1.5, none), cell("a", "once", 2, none, 2, none),
 		cell("a", "bare", 1.01, .04, none, none),
-		cell("b", "one", 3, .03, 1, .01), cell("b", "two", 2, .04, none, none),
+		cell("a", "exact", 1.1, none, none, none), cell("b", "one", 3, .03, 1, .01), cell("b", "two", 2, .04, none, none),
 	}}
 	for line, want := range map[string]verdict{
 		"NLPD | a | one < two": holds, "NLPD | a | two > one": holds, "NLPD | a | one > two": contradicted,
@@ -55,7 +58,8 @@ func TestVerdicts(t *testing.T) {
 		"NLPD | a | one < once": cannotJudge, "NLPD | a | one < lowest of two; three": cannotJudge,
 		"NLPD | a | one < highest of two; three": holds, "NLPD | a | one ~ two within .4": holds,
 		"NLPD | a | one ~ two within .05": contradicted, "NLPD | a | one ~ paper within .1": holds,
-		"NLPD | a | one > .9": holds, "NLPD | a | one < one @ b": holds, "NLPD | a; b | one < two": inPart,
+		"NLPD | a | one > .9": holds, "NLPD | a | one < exact": holds,
+		"NLPD | a | one < one @ b": holds, "NLPD | a; b | one < two": inPart,
 	} {
 		all := must(readClaims("@ ohsmc.table1\nclaim x | y\n  " + line))
 		c := all[0].claims[0]
