@@ -124,7 +124,7 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 		p.entry("true function", truth)
 	}
 	if len(train[0]) > 0 {
-		points := &dots{xs: train[0], ys: train[1], radius: 2.6, fill: black, halo: .7}
+		points := &dots{xs: train[0], ys: train[1], radius: 2.6, fill: black, halo: .7, open: frame.Width < openBelow}
 		a.add(points)
 		if n := len(train[0]); n > mostDots {
 			p.note(fmt.Sprintf("%d of the %d points are drawn", n/(1+(n-1)/mostDots), n))
@@ -139,6 +139,9 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 
 // bandShades are the parts of white in nested bands, from the widest.
 var bandShades = []float64{.8, .58, .3}
+
+// openBelow is the width of a figure, in CSS pixels, below which points are open.
+const openBelow = 300
 
 // nearby is the range of the training points and of the means among them, and twice as much on each side; nil if there
 // are none, or all are alike.

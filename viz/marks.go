@@ -146,11 +146,16 @@ type dots struct {
 	radii  []vg.Length // of each point; nil: all have the same
 	fill   color.Color
 	halo   vg.Length // the width of a white edge
+	open   bool      // circles alone, which leave curves below them to be seen
 }
 
 func (d *dots) icon(c draw.Canvas) { d.one(c, c.Center(), d.radius, d.halo) }
 
 func (d *dots) one(c draw.Canvas, at vg.Point, radius, halo vg.Length) {
+	if d.open {
+		c.DrawGlyph(draw.GlyphStyle{Color: d.fill, Radius: radius, Shape: draw.RingGlyph{}}, at)
+		return
+	}
 	style := draw.GlyphStyle{Color: white, Radius: radius + halo, Shape: d.shape}
 	if d.shape == nil {
 		style.Shape = draw.CircleGlyph{}

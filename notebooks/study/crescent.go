@@ -152,7 +152,7 @@ func keptPsi(r Result, ending string) float64 { return r.Series[shifted+ending][
 // scatter draws particles that are kept over the true posterior at psi.
 func scatter(r Result, ending string, psi float64, title string) (*viz.Figure, error) {
 	data := must(dataset.Crescent(crescentRows, 1, 0))
-	lattice := must(viz.NewLattice(-4, 4, 200, -3, 1.5, 200))
+	lattice := must(viz.NewLattice(-4, 4, 200, -3.5, 1.5, 200))
 	return viz.ParticleScatter(r.Series["phi0"+ending], r.Series["phi1"+ending], viz.ParticleOptions{
 		Frame:   viz.Frame{Title: title, XLabel: "φ₀", YLabel: "φ₁", Width: 415, Height: 300},
 		Weights: r.Series["weights"+ending], LogDensity: lattice.Fill(logPosterior(data.Y, psi)),

@@ -60,8 +60,8 @@ var twoMoons = synthetic{
 	panel: func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, frame viz.Frame) (*viz.Figure, error) {
 		test := parts.Test
 		frame.XLabel, frame.YLabel = "x₁", "x₂"
-		lattice := must(viz.NewLattice(-2.2, 3.2, 60, -1.7, 2.2, 60))
-		prediction := must(p.Predict(ctx, mat.NewDense(60*60, 2, lattice.Points())))
+		lattice := must(viz.NewLattice(-2.2, 3.2, 100, -1.7, 2.2, 100))
+		prediction := must(p.Predict(ctx, mat.NewDense(100*100, 2, lattice.Points())))
 		classes := make([]int, test.Rows())
 		for i, y := range test.Y {
 			classes[i] = int(y)
