@@ -117,15 +117,6 @@ func nuts(rows int) []attempt {
 	return attempts
 }
 
-// contenderNames returns the names of all contenders.
-func contenderNames() []string {
-	var names []string
-	for _, c := range contenders(1) {
-		names = append(names, c.name)
-	}
-	return names
-}
-
 // scores returns a contender's scores on the test part, in standardised units, with the series of calibration. The NLPD
 // is infinite if every attempt diverged.
 func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {

@@ -32,4 +32,16 @@ func TestMissing(t *testing.T) {
 			t.Errorf("%s, %v: %s, want %q", c.metric, c.ours, text, c.want)
 		}
 	}
+	root := t.TempDir()
+	records := must(OpenRecords(root))
+	failOn(records.Record(Experiment{ID: "pmcnet.table10"}, Options{}, cells, "0000000"))
+	failOn(records.Save())
+	again := must(OpenRecords(root)).Cells("pmcnet.table10")
+	for _, c := range cells {
+		if got, want := Matrix(again, c.Metric), Matrix(cells, c.Metric); got != want {
+			t.Errorf("the record of %s is
+%s, want as a run prints it,
+%s", c.Metric, got, want)
+		}
+	}
 }
