@@ -39,9 +39,7 @@ func TestMissing(t *testing.T) {
 	again := must(OpenRecords(root)).Cells("pmcnet.table10")
 	for _, c := range cells {
 		if got, want := Matrix(again, c.Metric), Matrix(cells, c.Metric); got != want {
-			t.Errorf("the record of %s is
-%s, want as a run prints it,
-%s", c.Metric, got, want)
+			t.Errorf("the record of %s is\n%s, want as a run prints it,\n%s", c.Metric, got, want)
 		}
 	}
 }
