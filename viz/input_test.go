@@ -158,7 +158,6 @@ func TestBadInput(t *testing.T) {
 		"a curve with Outlines":      traces(viz.TraceOptions{Outlines: true}, edged(two, two)),
 		`"B": Style = 9`:             traces(viz.TraceOptions{}, with(func(b *viz.Trace) { b.Style = 9 })),
 		`"A" and "B" both have Styl`: traces(viz.TraceOptions{}, a, with(func(b *viz.Trace) { b.Style = 1 })),
-		"above the lowest value, 1":  traces(viz.TraceOptions{Most: .1}, a),
 		"grid of 0 figures":          grid(viz.GridOptions{}),
 		"-1 columns":                 grid(viz.GridOptions{Columns: -1}, fig),
 		"figure 0 of the grid: viz":  grid(viz.GridOptions{}, nil),

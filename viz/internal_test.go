@@ -309,38 +309,6 @@ func TestGridSharesBar(t *testing.T) {
 	}
 }
 
-// What is above Most is cut by the axes' end, and a note says so: a peak that was lowered to the end looked like a
-// plateau.
-func TestPeaksAreCut(t *testing.T) {
-	values := []float64{1, 9, 8, 1, 2, 1, 5, 1, 1, 1} // two peaks above 3
-	for _, log := range []bool{false, true} {
-		p := tracesOf(t, TraceOptions{Most: 3, LogY: log}, values...).body.(*panel)
-		if got, want := strings.Join(p.notes, ""), "cut off: values up to 9"; got != want {
-			t.Errorf("the figure says %q, want %q", got, want)
-		}
-		if top := p.axes[0].y.hi; top < 3 || top > 3.3 {
-			t.Errorf("the axis ends at %v", top)
-		}
-		canvas := new(recorder.Canvas)
-		data := draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: 300, Y: 200}}}
-		for _, m := range p.axes[0].marks {
-			m.draw(plane{data, p.axes[0].x, p.axes[0].y})
-		}
-		for _, action := range canvas.Actions {
-			a, _ := action.(*recorder.Stroke)
-			for i := 1; a != nil && i < len(a.Path); i++ {
-				from, to := a.Path[i-1].Pos, a.Path[i].Pos
-				if a.Path[i].Type == vg.LineComp && from.Y == to.Y && from.Y > data.Max.Y-1 && from.X != to.X {
-					t.Errorf("a plateau from %v to %v", from, to)
-				}
-			}
-		}
-	}
-	if p := tracesOf(t, TraceOptions{Most: 10}, values...).body.(*panel); p.axes[0].y.hi > 9.5 || len(p.notes) > 0 {
-		t.Errorf("nothing is cut: the axis ends at %v, and the figure says %q", p.axes[0].y.hi, p.notes)
-	}
-}
-
 // Of figures with one range of y, the one that would squeeze the others is cut to their range; not two of them, and
 // none of two figures.
 func TestSharedYCuts(t *testing.T) {

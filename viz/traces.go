@@ -39,9 +39,6 @@ type TraceOptions struct {
 	LogX, LogY bool
 	// Points marks each value, too, for traces of a few.
 	Points bool
-	// Most is the end of the y axis where values are higher; these are cut off, and a note says so. 0: the axis holds all
-	// values.
-	Most float64
 }
 
 // Traces compares a quantity along several runs: a curve for each, at most eight.
@@ -111,20 +108,13 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 		lines = append(lines, truth)
 		p.entry(opt.TruthName, truth)
 	}
-	up, highest, err := opt.upright(y)
-	if err != nil {
-		return nil, err
-	}
-	a := newAxes(frame.XLabel, frame.YLabel, across, up)
+	a := newAxes(frame.XLabel, frame.YLabel, across, opt.upright(y))
 	a.x.whole = !slices.ContainsFunc(x, func(v float64) bool { return v != math.Round(v) })
 	a.x.log, a.y.log = opt.LogX, opt.LogY
 	for i, name := range opt.XNames {
 		a.x.names = append(a.x.names, tick{float64(i + 1), cutName(name, frame)})
 	}
 	a.add(append(bands, lines...)...)
-	if highest > 0 {
-		p.note("cut off: values up to " + number(highest))
-	}
 	p.axes = []*axes{a}
 	return newFigure(frame, p)
 }
@@ -158,24 +148,17 @@ func stylesOf(traces []Trace) ([]int, error) {
 	return styles, nil
 }
 
-// upright returns the y axis of values, and the highest of those above Most; 0: there is none.
-func (o TraceOptions) upright(values []float64) (s span, highest float64, err error) {
-	s = span{slices.Min(values), slices.Max(values)}
-	if o.Most != 0 && (!finite(o.Most) || o.Most <= s.lo) {
-		return s, 0, fmt.Errorf("viz: Most = %v: the axis must end above the lowest value, %v (0: at the highest)", o.Most,
-			s.lo)
-	}
-	if o.Most != 0 && s.hi > o.Most {
-		highest, s.hi = s.hi, o.Most
-	}
+// upright is the y axis of values.
+func (o TraceOptions) upright(values []float64) span {
+	s := span{slices.Min(values), slices.Max(values)}
 	if !o.LogY {
-		return s.open().widen(.05), highest, nil
+		return s.open().widen(.05)
 	}
 	s = span{max(s.lo, 1e-300), max(s.hi, 1e-300)} // below, logarithms lose their digits
 	if s.hi <= s.lo*(1+1e-9) {
 		s = span{s.lo / 2, s.hi * 2}
 	}
-	return s.widenLog(.05), highest, nil
+	return s.widenLog(.05)
 }
 
 // rows returns the finite points, [steps, values].
