@@ -29,7 +29,7 @@ var catalogue = withTexts([]Experiment{
 	{ID: "pmcnet.fig4", trials: pmcnetTrials([]string{"ionosphere"}, pmcRivals), metrics: rocMetrics,
 		draw: pmcnetFigure(1, drawROC)},
 	{ID: "pmcnet.fig5", trials: pmcnetTrials([]string{"ionosphere"}, []string{pmcPaper, pmcTempered, pmcAnnealed}),
-		metrics: rocMetrics, draw: pmcnetFigure(2, drawOutputs)},
+		metrics: rocMetrics, draw: pmcnetFigure(1, drawOutputs)},
 	{ID: "pmcnet.fig6", trials: pmcnetTrials([]string{"wine", "glass"}, pmcRivals),
 		metrics: []string{"accuracy of the mean"}, draw: pmcnetFigure(1, drawConfusion)},
 	{ID: "pmcnet.fig7", trials: pmcnetTrials([]string{"wine"}, []string{pmcPaper, pmcTempered}), metrics: rocMetrics,

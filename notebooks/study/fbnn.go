@@ -146,11 +146,11 @@ const (
 	priorRow     = "the prior"
 )
 
-// fbnnMethods returns the rows, each with the given number of draws.
+// fbnnMethods returns the rows, each with the given number of draws: first the four of the paper's method.
 func fbnnMethods(draws, epochs int) []fbnnMethod {
 	sghmc, pcn := mcmc.SGHMC{}, mcmc.PreconditionedCrankNicolson{}
 	kernels := map[string]mcmc.Kernel{"SGHMC": sghmc, "pCN": pcn}
-	all := []fbnnMethod{
+	others := []fbnnMethod{
 		{priorRow, fbnn.Prior{Draws: draws}},
 		{"DNN", baseline.MLE{}}, {"Ensemble-DNN", baseline.Ensemble{Members: 5, Likelihood: true}},
 		{"BNN-VI", baseline.VI{}}, {"BNN-Lasso", baseline.Laplace{Structure: baseline.KroneckerPrecision}},
@@ -161,6 +161,7 @@ func fbnnMethods(draws, epochs int) []fbnnMethod {
 		{"BNN-RNS-HMC", fbnn.CES{Emulates: fbnn.LogLikelihood, Regressor: fbnn.RandomNetwork{}, Draws: draws,
 			Sampling: mcmc.HMC{Steps: 10}}},
 	}
+	var papers, ours []fbnnMethod
 	for _, pair := range [][2]string{{"pCN", "SGHMC"}, {"pCN", "pCN"}, {"SGHMC", "SGHMC"}, {"SGHMC", "pCN"}} {
 		name := fmt.Sprintf("FBNN (%s-%s)", pair[0], pair[1])
 		a := fbnn.CES{Calibration: kernels[pair[0]], Sampling: kernels[pair[1]], Draws: draws}
@@ -172,9 +173,9 @@ func fbnnMethods(draws, epochs int) []fbnnMethod {
 			a.Uncorrected = true
 			own = fbnnMethod{name + uncorrected, a}
 		}
-		all = append(all, fbnnMethod{name + inPaper, paper}, own)
+		papers, ours = append(papers, fbnnMethod{name + inPaper, paper}), append(ours, own)
 	}
-	return all
+	return slices.Concat(papers, others, ours)
 }
 
 // fbnnVersion is part of the key of kept results: it changes when the code gives other numbers for the same settings.

@@ -14,7 +14,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// pmcnetFigure makes a figure of the panels of each data set's trials, in the given number of columns.
+// pmcnetFigure makes a figure of the panels of each data set's trials, in the given number of columns; of several these
+// share their axes.
 func pmcnetFigure(
 	columns int, draw func(all *panels, group []*trial),
 ) func(context.Context, Options, []*trial) (*viz.Figure, error) {
@@ -23,7 +24,7 @@ func pmcnetFigure(
 		for _, group := range byDataSet(done) {
 			draw(&all, group)
 		}
-		return all.grid(viz.GridOptions{Columns: columns})
+		return all.grid(viz.GridOptions{Columns: columns, SharedX: columns > 1, SharedY: columns > 1})
 	}
 }
 
