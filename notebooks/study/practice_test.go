@@ -41,11 +41,11 @@ func TestPracticeRanks(t *testing.T) {
 func TestSecondsFigure(t *testing.T) {
 	var done []*trial
 	for i, m := range growing(30, 60, 120, 240, 480, 960, 1920, 3840) {
-		done = append(done, &trial{Key: Key{Data: "a", Method: m.name},
-			results: []Result{{Values: map[string]float64{"NLPD": float64(-i), "seconds": m.seconds}}}})
+		done = append(done, &trial{Key: Key{Data: "airfoil", Method: m.name},
+			results: []Result{{Values: map[string]float64{"NLL of one normal": float64(-i), "seconds": m.seconds}}}})
 	}
 	for _, name := range []string{"catboost", "linear", "ngboost", "random_forest"} {
-		done = append(done, &trial{Key: Key{Data: "a", Method: name},
+		done = append(done, &trial{Key: Key{Data: "airfoil", Method: name},
 			results: []Result{{Values: map[string]float64{"NLPD": 0, "seconds": 1}}}})
 	}
 	if _, err := secondsFigure(t.Context(), Options{}, done); err != nil {

@@ -161,15 +161,14 @@ func (r rowRecord) compare(again Result) (text string, err error) {
 			off = append(off, fmt.Sprintf("%s %s was %s (%.2g of its %s)", name, now, was, share, kind))
 		}
 	}
-	where := fmt.Sprintf("here: %s; recorded: %s", machine(), r.Machine)
 	if len(off) > 0 {
-		where = map[bool]string{true: "not the same bits", false: "differs by more than its error; " + where}[here]
-		return "", fmt.Errorf("%s: %d of %d: %s", where, len(off), len(r.Values), strings.Join(off[:min(3, len(off))], ", "))
+		what := map[bool]string{true: "not the same bits", false: "differs by more than its error"}[here]
+		return "", fmt.Errorf("%s: %d of %d: %s", what, len(off), len(r.Values), strings.Join(off[:min(3, len(off))], ", "))
 	}
 	if worst == 0 {
 		return "the same bits", nil
 	}
-	return fmt.Sprintf("off by at most %.2g of the error; %s", worst, where), nil
+	return fmt.Sprintf("off by at most %.2g of the error", worst), nil
 }
 
 // Limits say which rows are verified.
@@ -189,7 +188,9 @@ func (r *Records) Verify(ctx context.Context, some []Experiment, o Options, limi
 	defer os.RemoveAll(dir)
 	v := verifier{store: &Store{dir: dir, commit: o.Commit, say: func(string, ...any) {}},
 		listed: map[string][]*trial{}}
-	queue := make([][]*rowRecord, len(some)) // of each study, the cheapest first
+	o.say("this machine: %s", machine())
+	elsewhere := map[string]bool{machine(): true} // machines that were named
+	queue := make([][]*rowRecord, len(some))      // of each study, the cheapest first
 	for i, e := range some {
 		k := slices.IndexFunc(r.studies, func(s recorded) bool { return s.Study == e.ID })
 		if k >= 0 {
@@ -217,6 +218,10 @@ func (r *Records) Verify(ctx context.Context, some []Experiment, o Options, limi
 			}
 			more = true
 			one := rows[turn]
+			if !elsewhere[one.Machine] {
+				elsewhere[one.Machine] = true
+				o.say("recorded on: %s", one.Machine)
+			}
 			text, err := v.verify(ctx, some[i], one)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

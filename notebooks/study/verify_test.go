@@ -37,7 +37,7 @@ func TestVerify(t *testing.T) {
 		"the same elsewhere": {first, true, "the same bits", false},
 		"a bit":              {moved(1e-15), false, "not the same bits: 1 of 2: NLPD 1.", true},
 		"a bit elsewhere":    {moved(1e-15), true, "off by at most ", false},
-		"much elsewhere":     {moved(.2), true, "more than its error; here: ", true},
+		"much elsewhere":     {moved(.2), true, "more than its error: 1 of 2: NLPD 1.", true},
 		"no number":          {moved(math.NaN()), true, "NLPD NaN was 1", true},
 		"another version":    {counted(2, func(int) float64 { return 1 }), false, "no longer the study's", true},
 		"without the row":    {gone, false, "no longer the study's", true},
