@@ -28,8 +28,8 @@ func (p piece) do(ctx context.Context, store *Store) error {
 }
 
 // Distribute does the repetitions of experiments that are not kept by package cluster, and keeps them: on says where,
-// see cluster.Options.On. Afterwards Run finds them. A figure that trains as it draws, and experiments of which some
-// repetitions need others' results, are left to Run. On a node of the cluster it does one piece, and does not return.
+// see cluster.Options.On. Afterwards Run finds them. Experiments of which some repetitions need others' results are
+// left to Run. On a node of the cluster it does one piece, and does not return.
 func Distribute(ctx context.Context, on string, all []Experiment, o Options) error {
 	home, err := OpenStore(o)
 	if err != nil {
@@ -86,9 +86,6 @@ func Distribute(ctx context.Context, on string, all []Experiment, o Options) err
 
 // pieces are those that the options ask for.
 func (e Experiment) pieces(o Options) (all []piece, err error) {
-	if e.trials == nil {
-		return nil, nil
-	}
 	_, some, err := e.asked(o)
 	if err != nil || slices.ContainsFunc(some, func(t *trial) bool { return t.always }) {
 		return nil, err

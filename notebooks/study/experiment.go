@@ -24,7 +24,7 @@ type Experiment struct {
 	trials  func(o Options) ([]*trial, error)
 	metrics []string                   // of the cells, in this order; nil: all, by name
 	cells   func(done []*trial) []Cell // in place of the trials' own; nil: these
-	// draw is nil of a table. Figures without trials train as they draw.
+	// draw is nil of a table.
 	draw func(ctx context.Context, o Options, done []*trial) (*viz.Figure, error)
 	// drawing is counted up when draw shows something else, so that notebooks that show the earlier picture are found.
 	drawing int
@@ -80,11 +80,8 @@ func (e Experiment) Run(ctx context.Context, o Options) ([]Cell, error) {
 // Draw computes the cells, and the figure; of a table that is nil.
 func (e Experiment) Draw(ctx context.Context, o Options) (fig *viz.Figure, cells []Cell, err error) {
 	defer caught(&err)
-	var done []*trial
-	if e.trials != nil {
-		done, err = e.repeat(ctx, o)
-		cells = e.cellsOf(done)
-	}
+	done, err := e.repeat(ctx, o)
+	cells = e.cellsOf(done)
 	if err != nil || e.draw == nil {
 		return nil, cells, err
 	}

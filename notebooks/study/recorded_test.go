@@ -34,7 +34,7 @@ func TestRecord(t *testing.T) {
 	}
 	old := cell("boston", "OHSMC", 7, .5, 2)
 	old.Metric = "of old"
-	of := Experiment{ID: "ohsmc.table8"}
+	of := Experiment{ID: "ohsmc.table8", trials: func(Options) ([]*trial, error) { return nil, nil }}
 	failOn(records.Record(of, Options{}, []Cell{old, cell("boston", "OHSMC", 1, .5, 2),
 		cell("boston", "VB", math.Inf(1), math.NaN(), 2),
 		cell("yacht", "OHSMC", 3, math.NaN(), 1)}, "0000000"))

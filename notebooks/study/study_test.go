@@ -121,7 +121,8 @@ func TestExtent(t *testing.T) {
 // A figure is saved in the format that is asked for; another one is an error before anything is computed.
 func TestFigureFormat(t *testing.T) {
 	drawn := 0
-	s := Experiment{ID: "x.fig1", draw: func(context.Context, Options, []*trial) (*viz.Figure, error) {
+	none := func(Options) ([]*trial, error) { return nil, nil }
+	s := Experiment{ID: "x.fig1", trials: none, draw: func(context.Context, Options, []*trial) (*viz.Figure, error) {
 		drawn++
 		return viz.Traces([]viz.Trace{{Name: "a", Series: viz.Series{Value: []float64{1, 2}}}}, viz.TraceOptions{})
 	}}

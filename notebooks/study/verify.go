@@ -78,7 +78,7 @@ var timeUnit = regexp.MustCompile(`seconds|a second|speed-up|\[m?s\]`)
 // shows a table's repetitions leaves them to it.
 func (e Experiment) rows(o Options, claimed []string) (all []rowRecord, err error) {
 	defer caught(&err)
-	if e.trials == nil || e.bySeconds {
+	if e.bySeconds {
 		return nil, nil
 	}
 	o.Fresh, o.Progress = false, nil

@@ -100,7 +100,7 @@ func (w *watch) line() string {
 // end returns the number of repetitions, and the text beside the full bar.
 func (w *watch) end() (steps int, note string) {
 	switch steps = w.computed + w.kept; {
-	case steps == 0: // such as a figure that trains as it draws: one step, or the bar would run on
+	case steps == 0: // nothing was made: one step, or the bar would run on
 		return 1, fmt.Sprintf("computed in %v, keeps no results", w.now().Sub(w.began).Round(time.Second))
 	case w.computed == 0:
 		return steps, "from kept results"
