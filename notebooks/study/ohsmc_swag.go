@@ -48,19 +48,7 @@ func (m publishedSWAG) Run(ctx context.Context, j *fit.Job) (*fit.Result, error)
 	if err != nil {
 		return nil, err
 	}
-	psi, err := best.Posterior.Draws()
-	if err != nil {
-		return nil, err
-	}
-	phi, err := around.Posterior.Draws()
-	if err != nil {
-		return nil, err
-	}
-	flat, err := compute.Float64s(phi.Phi)
-	if err != nil {
-		return nil, err
-	}
-	draws := mat.NewDense(swagMoments, j.Bound.D, flat)
+	draws := mat.NewDense(swagMoments, j.Bound.D, must(compute.Float64s(must(around.Posterior.Draws()).Phi)))
 	var covariance mat.SymDense
 	stat.CovarianceMatrix(&covariance, draws, nil)
 	var root mat.Cholesky
@@ -82,7 +70,7 @@ func (m publishedSWAG) Run(ctx context.Context, j *fit.Job) (*fit.Result, error)
 	}
 	result := fit.Details[*train.Details](around).Result(around.Status)
 	result.Approximation = "a Gaussian around the path of a gradient descent, with psi of before it"
-	result.Draws = bayes.Draws{Psi: psi.Psi, LogWeights: bayes.EqualLogWeights(m.Samples),
+	result.Draws = bayes.Draws{Psi: must(best.Posterior.Draws()).Psi, LogWeights: bayes.EqualLogWeights(m.Samples),
 		Phi: compute.Floats(j.DType, out.RawMatrix().Data, m.Samples, j.Bound.D)}
 	return result, nil
 }

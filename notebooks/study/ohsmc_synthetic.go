@@ -182,7 +182,7 @@ func (s synthetic) trials(o Options) ([]*trial, error) {
 			}
 			r := Result{Values: s.score(must(posterior.Predict(ctx, parts.Test.X)), parts.Test)}
 			if repetition < drawnSeeds {
-				r.Series = must(thinned(posterior))
+				r.Series = thinned(posterior)
 			}
 			return r, nil
 		}
@@ -230,20 +230,9 @@ const drawnSeeds = 5
 const drawnParticles = 100
 
 // thinned has particles of a posterior as series, chosen at equal steps of the weights' sum, so that they weigh alike.
-func thinned(p *bayes.Posterior) (map[string][]float64, error) {
-	draws, err := p.Draws()
-	if err != nil {
-		return nil, err
-	}
-	all, err := compute.Float64s(draws.Phi)
-	if err != nil {
-		return nil, err
-	}
-	psi, err := compute.Float64s(draws.Psi)
-	if err != nil {
-		return nil, err
-	}
-	var phi []float64
+func thinned(p *bayes.Posterior) map[string][]float64 {
+	draws := must(p.Draws())
+	all, phi := must(compute.Float64s(draws.Phi)), []float64(nil)
 	weights, d := p.LogWeights().Weights(), p.Bound().D
 	j, sum := 0, weights[0]
 	for k := range drawnParticles {
@@ -253,19 +242,16 @@ func thinned(p *bayes.Posterior) (map[string][]float64, error) {
 		}
 		phi = append(phi, all[j*d:(j+1)*d]...)
 	}
-	return map[string][]float64{"phi": phi, "psi": psi}, nil
+	return map[string][]float64{"phi": phi, "psi": must(compute.Float64s(draws.Psi))}
 }
 
 // restored is the posterior of a repetition's particles.
-func (s synthetic) restored(r Result, train *dataset.Dataset) (*bayes.Posterior, error) {
-	bound, err := s.unscaled().Bind(train.Dims(), 1)
-	if err != nil {
-		return nil, err
-	}
-	return bayes.NewPosterior(bound, bayes.Draws{
+func (s synthetic) restored(r Result, train *dataset.Dataset) *bayes.Posterior {
+	bound := must(s.unscaled().Bind(train.Dims(), 1))
+	return must(bayes.NewPosterior(bound, bayes.Draws{
 		Phi: compute.Floats(compute.Float64, r.Series["phi"], drawnParticles, bound.D),
 		Psi: compute.Floats(compute.Float64, r.Series["psi"], bound.W), LogWeights: bayes.EqualLogWeights(drawnParticles),
-	}, bayes.Origin{FeatureNames: train.Features, TargetNames: train.TargetNames(), Classes: train.Classes})
+	}, bayes.Origin{FeatureNames: train.Features, TargetNames: train.TargetNames(), Classes: train.Classes}))
 }
 
 // first are the table's trials, for a figure of the first repetition.
@@ -307,7 +293,7 @@ func (s synthetic) figure(ctx context.Context, _ Options, done []*trial) (*viz.F
 				return nil, fmt.Errorf("%s on %s: every attempt diverged", t.Method, s.data)
 			}
 			frame.Title = t.Method
-			all.add(s.panel(ctx, must(s.restored(r, parts.Train)), parts, frame))
+			all.add(s.panel(ctx, s.restored(r, parts.Train), parts, frame))
 		}
 		if seeds > 1 {
 			grid.RowNames = append(grid.RowNames, fmt.Sprintf("seed %d", seed))

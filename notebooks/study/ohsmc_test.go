@@ -6,13 +6,18 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/mnist"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/particles"
 	"gobnn/bayes/train"
 	"gobnn/ohsmc"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Tables 1 and 2 have the paper's metrics, its numbers beside ours, and what is kept is not computed again.
@@ -110,6 +115,28 @@ func TestPaperContenders(t *testing.T) {
 	f := must(b.train(t.Context(), attempt{Method: baseline.MAP{}, Rate: .01}, parts, 0, "", nil))
 	if n := len(f.curve); n != 10 || f.epochs != 2 || f.curve[9].epoch != 2 {
 		t.Errorf("%d validations in %v epochs, want one after each of five batches in each of two", n, f.epochs)
+	}
+}
+
+// SWAG by the authors' program has psi of the best checkpoint, and phi of the epochs after it. A posterior of as many
+// particles as are kept for the figures predicts from them what it predicted.
+func TestPublishedSWAG(t *testing.T) {
+	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
+	parts := must(sinTanh.parts(0))
+	fitted := func(m fit.Method) *bayes.Posterior {
+		c := contender{"a", []attempt{{Method: m, Rate: .01}}}
+		return must(sinTanh.bench(Options{Epochs: 3}).best(t.Context(), c, parts, 0))
+	}
+	best, p := fitted(baseline.MAP{}), fitted(publishedSWAG{Collect: 4, Rank: 2, Samples: drawnParticles})
+	of, at := thinned(p), thinned(best)
+	if !slices.Equal(of["psi"], at["psi"]) || slices.Contains(of["phi"], at["phi"][0]) {
+		t.Errorf("psi %v, want %v of MAP; phi begins with %v, MAP's with %v", of["psi"][:3], at["psi"][:3], of["phi"][:3],
+			at["phi"][:3])
+	}
+	was := must(must(p.Predict(t.Context(), parts.Test.X)).Mean())
+	now := must(must(sinTanh.restored(Result{Series: of}, parts.Train).Predict(t.Context(), parts.Test.X)).Mean())
+	if !floats.EqualApprox(was, now, 1e-5) || stat.StdDev(was, nil) < .01 {
+		t.Errorf("predicts %v, and %v from what is kept", was[:3], now[:3])
 	}
 }
 
