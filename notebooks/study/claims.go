@@ -151,11 +151,11 @@ func (o outcome) z() float64 {
 	return (o.ours.value - o.paper.value) / math.Hypot(o.ours.se, orZero(finite(&o.paper.se)))
 }
 
-// outcome compares the two sides, by pairs of repetitions where these are recorded: those of two methods have data and
-// seeds in common. A difference in the claim's direction of two standard errors holds, one in the other contradicts it;
-// of few repetitions it takes more, by Student's t.
-// Where ours is smaller, the claim is not found if the paper's difference is two errors of both away, and cannot be
-// judged if it is not: more repetitions would tell. Without an error of ours nothing can be judged.
+// outcome compares the two sides, by pairs of repetitions where these are recorded: those of a number have data and
+// seeds in common, and where they have not, pairs are as good as any. A difference in the claim's direction of two
+// standard errors holds, one in the other contradicts it; of few repetitions it takes more, by Student's t. Where ours
+// is smaller, the claim is not found if the paper's difference is two errors of both away, and cannot be judged if it
+// is not: more repetitions would tell. Without an error of ours nothing can be judged.
 func (d difference) outcome(s recorded) (out outcome, err error) {
 	left, err := s.side(d, d.data, d.left)
 	if err != nil {
@@ -193,11 +193,11 @@ func (d difference) outcome(s recorded) (out outcome, err error) {
 	return out, nil
 }
 
-// paired are the differences of two rows' repetitions of the same data; nil where these are not recorded.
+// paired are the differences of two rows' repetitions; nil where these are not recorded.
 func (s recorded) paired(metric string, left, right recordedCell) (all []float64) {
 	each := func(c recordedCell) []string {
 		i := slices.IndexFunc(s.Rows, func(r rowRecord) bool { return r.Data == c.Data && r.Method == c.Method })
-		if i < 0 || left.Data != right.Data {
+		if i < 0 {
 			return nil
 		}
 		return s.Rows[i].Each[metric]

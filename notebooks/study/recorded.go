@@ -229,7 +229,7 @@ difference ± its standard error, (n) our repetitions, and z = (ours - paper) / 
 - **holds in part**: some of several differences hold. Then the columns count those that are as claimed, and "against"
   are contradicted.
 
-Two methods are compared repetition by repetition where these share data and seeds. Of few repetitions it takes more
+Two rows are compared repetition by repetition, since these share data and seeds. Of few repetitions it takes more
 than two errors, by Student's t: 2.3 of ten, 2.9 of five, 4.5 of three.
 
 The numbers stand by paper in [results](results), [claims.txt](results/claims.txt) says which of them decide a claim,
