@@ -34,7 +34,7 @@ func TestMissing(t *testing.T) {
 	}
 	root := t.TempDir()
 	records := must(OpenRecords(root))
-	failOn(records.Record(Experiment{ID: "pmcnet.table10"}, Options{}, cells, "0000000"))
+	failOn(records.Record(must(Find("pmcnet.table10")), Options{CacheDir: t.TempDir()}, cells, "0000000"))
 	failOn(records.Save())
 	again := must(OpenRecords(root)).Cells("pmcnet.table10")
 	for _, c := range cells {
