@@ -26,8 +26,8 @@ import (
 // A claim is decided by the differences that follow it, each of two numbers of a metric on each of the data sets. A
 // side is a method, with "@ data" where it is of another data set, or "lowest of A; B" or "highest of A; B"; the right
 // one may be a number, or "paper", the paper's number of the left one. What is called "exact" has no error. "<" and ">"
-// say which is lower, "~ B within .02" that they differ by no more. After "cannot" stands why the claim cannot be
-// judged by what is computed.
+// say which is lower, "> B by .1" by more than that, "~ B within .02" that they differ by no more. After "cannot"
+// stands why the claim cannot be judged by what is computed.
 
 // shownAs is what the file says of a study.
 type shownAs struct {
@@ -71,7 +71,7 @@ const (
 	cannotJudge  verdict = "cannot be judged at this size"
 )
 
-var relations = regexp.MustCompile(`^(.+) \| (.+) \| (.+?) (?:([<>]) (.+)|(~) (.+) within ([\d.]+))$`)
+var relations = regexp.MustCompile(`^(.+) \| (.+) \| (.+?) (?:([<>]) (.+?)(?: by ([\d.]+))?|(~) (.+) within ([\d.]+))$`)
 
 // readClaims reads the file, study by study.
 func readClaims(text string) (all []shownAs, err error) {
@@ -109,10 +109,10 @@ func readClaims(text string) (all []shownAs, err error) {
 			case found == nil:
 				return nil, fault("METRIC | DATA | A < B, > or ~ B within NUMBER")
 			default:
-				margin, _ := strconv.ParseFloat(found[8], 64) // of "<" and ">" there is none
+				margin, _ := strconv.ParseFloat(found[6]+found[9], 64) // of "<" and ">" there may be none
 				for data := range strings.SplitSeq(found[2], "; ") {
-					c.differences = append(c.differences, difference{found[1], data, found[3], found[5] + found[7],
-						found[4] + found[6], margin})
+					c.differences = append(c.differences, difference{found[1], data, found[3], found[5] + found[8],
+						found[4] + found[7], margin})
 				}
 			}
 			continue
@@ -176,7 +176,7 @@ func (d difference) outcome(s recorded) (out outcome, err error) {
 		out.paper.se = math.Hypot(orZero(left.PaperSE), orZero(right.PaperSE))
 	}
 	towards := func(x float64) float64 { // above 0 in the claim's direction
-		return map[string]float64{"<": -x, ">": x, "~": d.margin - math.Abs(x)}[d.relation]
+		return map[string]float64{"<": -x - d.margin, ">": x - d.margin, "~": d.margin - math.Abs(x)}[d.relation]
 	}
 	out.claimed = towards(out.paper.value) >= 0
 	two := distuv.StudentsT{Sigma: 1, Nu: float64(max(1, out.n-1))}.Quantile(distuv.UnitNormal.CDF(2))

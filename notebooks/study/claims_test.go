@@ -57,6 +57,7 @@ func TestVerdicts(t *testing.T) {
 		"NLPD | a | one < three": cannotJudge, "NLPD | a | one < four": notFound, "NLPD | a | one < bare": notFound,
 		"NLPD | a | one < once": cannotJudge, "NLPD | a | one < lowest of two; three": cannotJudge,
 		"NLPD | a | one < highest of two; three": holds, "NLPD | a | one ~ two within .4": holds,
+		"NLPD | a | one < two by .05": holds, "NLPD | a | two > one by .5": contradicted,
 		"NLPD | a | one ~ two within .05": contradicted, "NLPD | a | one ~ paper within .1": holds,
 		"NLPD | a | one > .9": holds, "NLPD | a | one < exact": holds,
 		"NLPD | a | one < one @ b": holds, "NLPD | a; b | one < two": inPart,
