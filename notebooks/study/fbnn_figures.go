@@ -394,7 +394,7 @@ func equalFrequency(_ context.Context, o Options, done []*trial) (*viz.Figure, e
 }
 
 // equalBins returns bins with equal numbers of rows, by the confidence in the predicted class. Rows of the same
-// confidence may make bins without a width, which are joined with the next.
+// confidence may make bins without a width, which are joined with the next, or at the end with the one before.
 func equalBins(probability, y []float64, bins int) (out []metric.Bin) {
 	order := make([]int, len(y))
 	confidence := make([]float64, len(y))
@@ -406,7 +406,7 @@ func equalBins(probability, y []float64, bins int) (out []metric.Bin) {
 	from, lower := 0, sorted[0]-1e-9
 	for b := range bins {
 		to := (b + 1) * len(y) / bins
-		if to <= from || b < bins-1 && sorted[to-1] <= lower {
+		if to <= from || b < bins-1 && (sorted[to-1] <= lower || sorted[to-1] == sorted[len(y)-1]) {
 			continue
 		}
 		one := metric.Bin{Lower: max(0, lower), Upper: min(1, sorted[to-1]), Count: to - from}

@@ -188,3 +188,22 @@ func TestFBNNFigures(t *testing.T) {
 		t.Errorf("%d panels, %v", len(all.figures), all.err)
 	}
 }
+
+// Bins have all rows, also where many have the same confidence, at the end or everywhere.
+func TestEqualBins(t *testing.T) {
+	for _, c := range []struct {
+		probability []float64
+		counts      []int
+	}{
+		{[]float64{.6, .7, .8, .1}, []int{1, 1, 1, 1}}, {[]float64{.4, 1, 0, 1}, []int{1, 3}},
+		{[]float64{1, 1, 0, 1}, []int{4}},
+	} {
+		var counts []int
+		for _, b := range equalBins(c.probability, []float64{1, 1, 0, 0}, 4) {
+			counts = append(counts, b.Count)
+		}
+		if !slices.Equal(counts, c.counts) {
+			t.Errorf("%v: bins of %v, want %v", c.probability, counts, c.counts)
+		}
+	}
+}

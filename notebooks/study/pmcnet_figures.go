@@ -137,11 +137,11 @@ func drawOutputs(all *panels, group []*trial) {
 	var rows panels
 	for k, mean := range outputMeans {
 		for _, t := range group {
-			title := fmt.Sprintf("%s, mean near %.1f", t.Method, mean)
-			if ess := t.results[0].Values["ESS"]; ess < 1.5 { // of the weights: all draws are of one place
+			title, draws := fmt.Sprintf("%s, mean near %.1f", t.Method, mean), t.results[0].Series[fmt.Sprintf("outputs %d", k)]
+			if _, spread := betaOf(stat.MeanVariance(draws, nil)); !spread { // they are all one draw
 				title += ", ESS 1"
 			}
-			rows.add(outputPanel(title, t.results[0].Series[fmt.Sprintf("outputs %d", k)]))
+			rows.add(outputPanel(title, draws))
 		}
 	}
 	all.add(rows.grid(viz.GridOptions{Columns: len(group)}))
