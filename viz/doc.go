@@ -7,7 +7,7 @@
 //	Do the particles degenerate, how often are they resampled?        ESSCurve
 //	How far off are predictions, do their intervals cover?            PredictedVsTrueOf
 //	Can the confidence of a classifier be trusted?                    Reliability
-//	Can the intervals of a regression be trusted, at all levels?      CalibrationCurve
+//	Can the intervals of a regression be trusted, at all levels?      CalibrationCurveOf
 //	How do methods compare in one number?                             Bars
 //	Do the particles represent the target density?                    ParticleScatter
 //

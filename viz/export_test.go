@@ -4,8 +4,9 @@ import "gobnn/bayes"
 
 // What other packages reach by predictions, results and posteriors.
 var (
-	PredictedVsTrue = predictedVsTrue
-	TrainingCurves  = trainingCurves
+	PredictedVsTrue  = predictedVsTrue
+	TrainingCurves   = trainingCurves
+	CalibrationCurve = calibrationCurve
 )
 
 // PredictiveBandOf is the band of a regression at x.

@@ -132,8 +132,10 @@ func PredictedVsTrueOf(truth []float64, p bayes.Prediction, frame Frame) (*Figur
 	return predictedVsTrue(truth, mean, lower, upper, frame)
 }
 
-// CalibrationCurveOf is [CalibrationCurve] of a regression on targets y, [Rows], at the levels 0.05, 0.1, ..., 0.95,
-// with the band for as many rows.
+// CalibrationCurveOf shows whether the intervals of a regression on targets y, [Rows], can be believed: the share of
+// targets that central intervals cover against their nominal level, 0.05, 0.1, ..., 0.95. Below the diagonal the model
+// is overconfident. In the band 95 % of the observations of a calibrated model fall, for independent rows, by the
+// normal approximation to the binomial.
 func CalibrationCurveOf(p bayes.Prediction, y []float64, frame Frame) (*Figure, error) {
 	curve, err := metric.CalibrationCurve(p, y)
 	if err != nil {
@@ -148,7 +150,7 @@ func CalibrationCurveOf(p bayes.Prediction, y []float64, frame Frame) (*Figure, 
 		rows = 0 // no band: intervals of counts hold more than their level
 		frame.Title = cmp.Or(frame.Title, "Calibration: intervals of counts hold more")
 	}
-	return CalibrationCurve(nominal, observed, rows, frame)
+	return calibrationCurve(nominal, observed, rows, frame)
 }
 
 // predictedLevel is the probability of the intervals.

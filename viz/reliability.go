@@ -65,11 +65,8 @@ func Reliability(bins []metric.Bin, frame Frame) (*Figure, error) {
 	return newFigure(frame, p)
 }
 
-// CalibrationCurve shows whether the intervals of a regression can be believed: the share of targets that central
-// intervals cover against their nominal level, both within [0, 1]. Below the diagonal the model is overconfident. The
-// coverage was observed on that many rows: the band in which 95 % of the observations of a calibrated model fall is
-// drawn, for independent rows, by the normal approximation to the binomial; 0: no band.
-func CalibrationCurve(nominal, observed []float64, n int, frame Frame) (*Figure, error) {
+// calibrationCurve draws the observed coverage at nominal levels, both within [0, 1], on n rows; 0: without the band.
+func calibrationCurve(nominal, observed []float64, n int, frame Frame) (*Figure, error) {
 	frame, err := frame.fill("Calibration", "nominal level of the interval", "observed coverage", 520, 520)
 	if err != nil {
 		return nil, err
