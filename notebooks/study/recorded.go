@@ -316,9 +316,12 @@ func (r *Records) section(out *strings.Builder, e Experiment, metrics ...string)
 		return
 	}
 	fmt.Fprintf(out, "\n## %s\n\n%s.\n", e.ID, strings.ToUpper(e.Title[:1])+e.Title[1:])
-	for _, c := range as.claims {
-		row := c.row(s, "")
-		fmt.Fprintf(out, "\n%s: %s. Paper %s, ours %s.\n", row[4], row[0], row[1], cmp.Or(row[2], "-"))
+	for i, c := range as.claims {
+		row, before := c.row(s, ""), ""
+		if i == 0 {
+			before = "\n"
+		}
+		fmt.Fprintf(out, "%s- %s: %s. Paper %s, ours %s.\n", before, row[4], row[0], row[1], cmp.Or(row[2], "-"))
 	}
 	if as.note != "" {
 		fmt.Fprintf(out, "\n%s\n", as.note)
