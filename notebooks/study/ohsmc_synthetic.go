@@ -277,7 +277,7 @@ func (s synthetic) several(o Options) ([]*trial, error) {
 func (s synthetic) figure(ctx context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 	var all panels
 	grid := viz.GridOptions{Columns: 3, SharedX: true, SharedY: true}
-	frame := viz.Frame{Width: 440, Height: 380}
+	frame := viz.Frame{Width: 290, Height: 320}
 	seeds := len(done[0].results)
 	if seeds > 1 {
 		grid.Columns, frame.Width, frame.Height = len(done), 240, 270
