@@ -1,7 +1,6 @@
 package study
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -168,7 +168,7 @@ func (r *Records) Save() error {
 	}
 	files := r.pages()
 	for _, s := range r.studies {
-		files["results/"+s.Study+".json"] = string(s.text())
+		files["results/"+s.Study+".json"] = s.text()
 	}
 	for name, text := range files {
 		if err := renameio.WriteFile(filepath.Join(r.folder, name), []byte(text), 0o644); err != nil {
@@ -178,29 +178,12 @@ func (r *Records) Save() error {
 	return nil
 }
 
-// text is the file: JSON, with a line for each cell and row.
-func (s recorded) text() []byte {
-	var out bytes.Buffer
-	line := func(value any) []byte { return must(json.Marshal(value)) }
-	fmt.Fprintf(&out, "{\n \"study\": %s", line(s.Study))
-	lines(&out, "cells", s.Cells, line)
-	lines(&out, "rows", s.Rows, line)
-	out.WriteString("\n}\n")
-	return out.Bytes()
-}
+// inItem finds the line breaks within the items of a list in JSON that is indented by one space.
+var inItem = regexp.MustCompile(`\n {3,}|\n  (})`)
 
-// lines writes a field of JSON with the items of a list, a line each; none of an empty list.
-func lines[T any](out *bytes.Buffer, name string, items []T, line func(any) []byte) {
-	for i, item := range items {
-		separator := ","
-		if i == 0 {
-			separator = fmt.Sprintf(",\n %q: [", name)
-		}
-		fmt.Fprintf(out, "%s\n  %s", separator, line(item))
-	}
-	if len(items) > 0 {
-		out.WriteString("\n ]")
-	}
+// text is the file: JSON, with a line for each cell and row.
+func (s recorded) text() string {
+	return inItem.ReplaceAllString(string(must(json.MarshalIndent(s, "", " "))), "$1") + "\n"
 }
 
 // Check returns an error unless the pages are what the records give.
