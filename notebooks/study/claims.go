@@ -319,12 +319,16 @@ func (c claim) row(s recorded, detail string) []string {
 	if len(zs) > 0 {
 		z = span(slices.Min(zs), slices.Max(zs), "%.1f")
 	}
+	judged := c.judge(all)
+	if err != nil { // what is missing could change it
+		judged = c.judge(append(all, outcome{verdict: cannotJudge}))
+	}
 	for _, said := range []string{map[bool]string{true: "not all is recorded"}[err != nil], c.cannot} {
 		if said != "" {
 			ours = strings.TrimPrefix(ours+"; "+said, "; ")
 		}
 	}
-	return []string{c.text + " (" + c.place + ")", paper, ours, z, "**" + string(c.judge(all)) + "**", detail}
+	return []string{c.text + " (" + c.place + ")", paper, ours, z, "**" + string(judged) + "**", detail}
 }
 
 // span is a range in words, or one number where both ends are the same.
