@@ -115,7 +115,7 @@ func published(name string) func(uint64) (dataset.Parts, error) {
 func deepData(name string) pmcnetData {
 	return pmcnetData{
 		name: name, network: nn.MLP{Hidden: []int{100, 100}, Activation: nn.ReLU}, likelihood: bayes.Gaussian{Learn: true},
-		parts: published(name), scale: .1, iterations: 5, light: true, own: extent{1, 20}, paper: extent{5, 200},
+		parts: published(name), scale: .1, iterations: 5, light: true, own: extent{5, 20}, paper: extent{5, 200},
 	}
 }
 
