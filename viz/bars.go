@@ -59,7 +59,7 @@ func Bars(names []string, values []float64, opt BarOptions) (*Figure, error) {
 		return nil, fmt.Errorf("viz: no bar of %d has a length: nothing to draw", len(values))
 	}
 	p := &panel{title: frame.Title}
-	room, from := .22*(most-least), 0. // room for the numbers
+	room, from := .35*(most-least), 0. // room for the numbers
 	if opt.Log {
 		from = least / math.Pow(most/least, .06) / 1.1
 		room, least = most*(math.Pow(most/from, .28)-1), from
