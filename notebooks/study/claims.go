@@ -18,9 +18,9 @@ import (
 //	@ ohsmc.table8             the study that the lines below are of
 //	see ohsmc.table3           its cells are shown there
 //	show NLPD; ECE             the metrics that are shown; else those that the paper has
-//	note Two sentences.        below the verdicts; lines that follow with two spaces go on
+//	note Two sentences.        below the verdicts; further lines go on
 //	claim What it says | where it says so
-//	  NLPD | boston; yacht | OHSMC < SWAG
+//	  by NLPD | boston; yacht | OHSMC < SWAG
 //	  cannot 100 particles, not 1000
 //
 // A claim is decided by the differences that follow it, each of two numbers of a metric on each of the data sets. A
@@ -33,7 +33,7 @@ import (
 type shownAs struct {
 	study, see, note string
 	metrics          []string
-	claims           []claim
+	claims           []*claim
 }
 
 // named are the sides of all claims.
@@ -74,62 +74,44 @@ const (
 var relations = regexp.MustCompile(`^(.+) \| (.+) \| (.+?) (?:([<>]) (.+?)(?: by ([\d.]+))?|(~) (.+) within ([\d.]+))$`)
 
 // readClaims reads the file, study by study.
-func readClaims(text string) (all []shownAs, err error) {
-	var goesOn *string // a note, in lines that follow
+func readClaims(text string) (all []*shownAs, err error) {
+	var of *shownAs
+	var last *claim
 	for number, line := range strings.Split(text, "\n") {
-		fault := func(want string) error {
-			return fmt.Errorf("claims.txt, line %d, %q: want %s", number+1, line, want)
-		}
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if word == "" || word == "#" {
-			goesOn = nil
-			continue
-		}
-		if word == "@" {
-			if _, err := Find(rest); err != nil {
-				return nil, fault("the ID of a study")
-			}
-			all = append(all, shownAs{study: rest})
-			continue
-		}
-		if len(all) == 0 {
-			return nil, fault("the line \"@ ID\" of a study first")
-		}
-		of := &all[len(all)-1]
-		if strings.HasPrefix(line, "  ") && goesOn != nil {
-			*goesOn += " " + strings.TrimSpace(line)
-			continue
-		}
-		if strings.HasPrefix(line, "  ") && len(of.claims) > 0 {
-			c := &of.claims[len(of.claims)-1]
-			found := relations.FindStringSubmatch(strings.TrimSpace(line))
-			switch {
-			case word == "cannot":
-				c.cannot = rest
-			case found == nil:
-				return nil, fault("METRIC | DATA | A < B, > or ~ B within NUMBER")
-			default:
-				margin, _ := strconv.ParseFloat(found[6]+found[9], 64) // of "<" and ">" there may be none
-				for data := range strings.SplitSeq(found[2], "; ") {
-					c.differences = append(c.differences, difference{found[1], data, found[3], found[5] + found[8],
-						found[4] + found[7], margin})
-				}
-			}
-			continue
-		}
-		goesOn = nil
 		said, place, isClaim := strings.Cut(rest, " | ")
+		found := relations.FindStringSubmatch(rest)
 		switch {
+		case word == "" || word == "#":
+		case word == "@":
+			of, last = &shownAs{study: rest}, nil
+			all = append(all, of)
+			_, err = Find(rest)
+		case of == nil:
+			err = errors.New(`want the line "@ ID" of a study first`)
 		case word == "see":
 			of.see = rest
 		case word == "show":
 			of.metrics = strings.Split(rest, "; ")
 		case word == "note":
-			of.note, goesOn = rest, &of.note
+			of.note = strings.TrimSpace(of.note + " " + rest)
 		case word == "claim" && isClaim:
-			of.claims = append(of.claims, claim{text: said, place: place})
+			last = &claim{text: said, place: place}
+			of.claims = append(of.claims, last)
+		case word == "by" && last != nil && found != nil:
+			margin, _ := strconv.ParseFloat(found[6]+found[9], 64) // of "<" and ">" there may be none
+			for data := range strings.SplitSeq(found[2], "; ") {
+				last.differences = append(last.differences,
+					difference{found[1], data, found[3], found[5] + found[8], found[4] + found[7], margin})
+			}
+		case word == "cannot" && last != nil:
+			last.cannot = rest
 		default:
-			return nil, fault("see, show, note, or claim WHAT | WHERE")
+			err = errors.New("want see, show, note, claim WHAT | WHERE, and then by METRIC | DATA | A < B, > or ~ B within " +
+				"NUMBER, or cannot")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("claims.txt, line %d, %q: %w", number+1, line, err)
 		}
 	}
 	return all, nil
@@ -166,7 +148,7 @@ func (d difference) outcome(s recorded) (out outcome, err error) {
 		return out, err
 	}
 	out.n = min(left.Reps, right.Reps)
-	out.ours = quantity{known(left.Ours) - known(right.Ours), math.Hypot(known(left.SE), known(right.SE))}
+	out.ours = quantity{left.Ours - right.Ours, math.Hypot(left.SE, right.SE)}
 	if paired := s.paired(d.metric, left, right); len(paired) > 1 {
 		out.n = len(paired)
 		out.ours.value, out.ours.se = meanSE(paired)
@@ -194,8 +176,8 @@ func (d difference) outcome(s recorded) (out outcome, err error) {
 }
 
 // paired are the differences of two rows' repetitions; nil where these are not recorded.
-func (s recorded) paired(metric string, left, right recordedCell) (all []float64) {
-	each := func(c recordedCell) []string {
+func (s recorded) paired(metric string, left, right Cell) (all []float64) {
+	each := func(c Cell) []string {
 		i := slices.IndexFunc(s.Rows, func(r rowRecord) bool { return r.Data == c.Data && r.Method == c.Method })
 		if i < 0 {
 			return nil
@@ -212,25 +194,24 @@ func (s recorded) paired(metric string, left, right recordedCell) (all []float64
 }
 
 // side finds the cell of one side of a difference.
-func (s recorded) side(d difference, data, name string) (recordedCell, error) {
-	zero := 0.
+func (s recorded) side(d difference, data, name string) (Cell, error) {
 	if value, err := strconv.ParseFloat(name, 64); err == nil {
-		return recordedCell{Ours: &value, SE: &zero, Paper: &value, Reps: math.MaxInt}, nil
+		return Cell{Ours: value, Paper: &value, Reps: math.MaxInt}, nil
 	}
 	if name == "paper" {
 		left, err := s.side(d, data, d.left)
-		return recordedCell{Ours: left.Paper, SE: cmp.Or(left.PaperSE, &zero), Paper: left.Paper, Reps: math.MaxInt}, err
+		return Cell{Ours: known(left.Paper), SE: orZero(left.PaperSE), Paper: left.Paper, Reps: math.MaxInt}, err
 	}
 	if end, list, ok := strings.Cut(name, " of "); ok && (end == "lowest" || end == "highest") {
-		var best recordedCell
-		ahead := func(a, b *float64) bool { return b == nil || a != nil && (*a < *b) == (end == "lowest") }
+		best := Cell{Ours: math.NaN()}
+		ahead := func(a, b float64) bool { return math.IsNaN(b) || !math.IsNaN(a) && (a < b) == (end == "lowest") }
 		for method := range strings.SplitSeq(list, "; ") {
 			c, err := s.side(d, data, method)
 			if err != nil {
 				return c, err
 			}
 			paper, paperSE := best.Paper, best.PaperSE
-			if ahead(c.Paper, paper) {
+			if ahead(known(c.Paper), known(paper)) {
 				paper, paperSE = c.Paper, c.PaperSE
 			}
 			if ahead(c.Ours, best.Ours) {
@@ -243,32 +224,40 @@ func (s recorded) side(d difference, data, name string) (recordedCell, error) {
 	if method, other, ok := strings.Cut(name, " @ "); ok {
 		name, data = method, other
 	}
-	for _, c := range s.Cells {
+	for _, c := range s.cells() {
 		if c.Data == data && c.Method == name && c.Metric == d.metric {
 			if name == "exact" {
-				c.SE, c.Reps = &zero, math.MaxInt
+				c.SE, c.Reps = 0, math.MaxInt
 			}
 			return c, nil
 		}
 	}
-	return recordedCell{}, fmt.Errorf("%s, %s: nothing is recorded of %q on %q", s.Study, d.metric, name, data)
+	return Cell{}, fmt.Errorf("%s, %s: nothing is recorded of %q on %q", s.Study, d.metric, name, data)
+}
+
+// count is the number of outcomes with a verdict.
+func count(all []outcome, v verdict) (n int) {
+	for _, o := range all {
+		if o.verdict == v {
+			n++
+		}
+	}
+	return n
 }
 
 // judge puts the outcomes of a claim together: it holds in part where some hold; where none does it is contradicted if
 // one is, and not found if one is not.
 func (c claim) judge(all []outcome) verdict {
-	if c.cannot != "" || len(all) == 0 {
+	switch held := count(all, holds); {
+	case c.cannot != "" || len(all) == 0:
 		return cannotJudge
-	}
-	has := func(v verdict) bool { return slices.ContainsFunc(all, func(o outcome) bool { return o.verdict == v }) }
-	switch {
-	case has(holds) && !has(contradicted) && !has(notFound) && !has(cannotJudge):
+	case held == len(all):
 		return holds
-	case has(holds):
+	case held > 0:
 		return inPart
-	case has(contradicted):
+	case count(all, contradicted) > 0:
 		return contradicted
-	case has(notFound):
+	case count(all, notFound) > 0:
 		return notFound
 	}
 	return cannotJudge
@@ -290,23 +279,26 @@ func (c claim) outcomes(s recorded) (all []outcome, err error) {
 func (c claim) row(s recorded, detail string) []string {
 	all, err := c.outcomes(s)
 	var zs []float64
-	numbers, claimed, held, against := 0, 0, 0, 0
-	fewest, most := math.MaxInt, 0
-	one := map[bool]int{true: 1}
+	var ns []int
+	numbers, claimed := 0, 0
 	for _, o := range all {
-		fewest, most = min(fewest, o.n), max(most, o.n)
-		numbers, claimed = numbers+one[!math.IsNaN(o.paper.value)], claimed+one[o.claimed]
-		held, against = held+one[o.verdict == holds], against+one[o.verdict == contradicted]
-		if v := o.z(); finite(&v) != nil {
-			zs = append(zs, v)
+		ns = append(ns, o.n)
+		if z := o.z(); finite(&z) != nil {
+			zs = append(zs, z)
+		}
+		if !math.IsNaN(o.paper.value) {
+			numbers++
+		}
+		if o.claimed {
+			claimed++
 		}
 	}
-	paper, ours, z := "-", "", ""
-	switch {
-	case len(all) == 1:
+	paper, ours, z, judged := "-", "", "", c.judge(all)
+	if len(all) == 1 {
 		paper, ours = all[0].paper.String(), all[0].ours.String()
-	case len(all) > 1:
-		if ours = fmt.Sprintf("%d of %d", held, len(all)); against > 0 {
+	} else if len(all) > 1 {
+		ours = fmt.Sprintf("%d of %d", count(all, holds), len(all))
+		if against := count(all, contradicted); against > 0 {
 			ours += fmt.Sprintf(", %d against", against)
 		}
 		if numbers > 0 {
@@ -314,26 +306,25 @@ func (c claim) row(s recorded, detail string) []string {
 		}
 	}
 	if len(all) > 0 {
-		ours += fmt.Sprintf(" (%s)", span(fewest, most, "%d"))
+		ours += fmt.Sprintf(" (%s)", span(ns, "%d"))
 	}
 	if len(zs) > 0 {
-		z = span(slices.Min(zs), slices.Max(zs), "%.1f")
+		z = span(zs, "%.1f")
 	}
-	judged := c.judge(all)
 	if err != nil { // what is missing could change it
 		judged = c.judge(append(all, outcome{verdict: cannotJudge}))
+		ours += "; not all is recorded"
 	}
-	for _, said := range []string{map[bool]string{true: "not all is recorded"}[err != nil], c.cannot} {
-		if said != "" {
-			ours = strings.TrimPrefix(ours+"; "+said, "; ")
-		}
+	if c.cannot != "" {
+		ours += "; " + c.cannot
 	}
-	return []string{c.text + " (" + c.place + ")", paper, ours, z, "**" + string(judged) + "**", detail}
+	return []string{c.text + " (" + c.place + ")", paper, strings.TrimPrefix(ours, "; "), z, "**" + string(judged) + "**",
+		detail}
 }
 
-// span is a range in words, or one number where both ends are the same.
-func span[T any](from, to T, format string) string {
-	low, high := fmt.Sprintf(format, from), fmt.Sprintf(format, to)
+// span is the range of values in words, or one number where both ends are the same.
+func span[T cmp.Ordered](values []T, format string) string {
+	low, high := fmt.Sprintf(format, slices.Min(values)), fmt.Sprintf(format, slices.Max(values))
 	if low == high {
 		return low
 	}

@@ -62,7 +62,7 @@ func TestVerdicts(t *testing.T) {
 		"NLPD | a | one > .9": holds, "NLPD | a | one < exact": holds,
 		"NLPD | a | one < one @ b": holds, "NLPD | a; b | one < two": inPart,
 	} {
-		all := must(readClaims("@ ohsmc.table1\nclaim x | y\n  " + line))
+		all := must(readClaims("@ ohsmc.table1\nclaim x | y\nby " + line))
 		c := all[0].claims[0]
 		some, err := c.outcomes(record)
 		if got := c.judge(some); got != want || err != nil {
@@ -72,14 +72,14 @@ func TestVerdicts(t *testing.T) {
 	// By pairs, .1 ± .01, the difference is known ten times better than by the means.
 	record.Rows = []rowRecord{{Data: "a", Method: "one", Each: map[string][]string{"NLPD": {"1", "2", "3"}}},
 		{Data: "a", Method: "three", Each: map[string][]string{"NLPD": {"1.1", "2.12", "3.08"}}}}
-	some := must(readClaims("@ ohsmc.table1\nclaim x | y\n  NLPD | a | one < three"))[0].claims[0]
+	some := must(readClaims("@ ohsmc.table1\nclaim x | y\nby NLPD | a | one < three"))[0].claims[0]
 	all := must(some.outcomes(record))
 	if row := some.row(record, "z"); row[2] != "-0.100 ± 0.012 (3)" || all[0].verdict != holds {
 		t.Errorf("%q, %+v", row, all)
 	}
 	for text, want := range map[string]string{
-		"note x": "first", "@ ohsmc.table9": "ID of a study", "@ ohsmc.table1\nclaim x": "WHAT | WHERE",
-		"@ ohsmc.table1\nnotes x": "see, show", "@ ohsmc.table1\nclaim x | y\n  NLPD | a | b ~ c": "METRIC | DATA",
+		"note x": "first", "@ ohsmc.table9": "no study", "@ ohsmc.table1\nclaim x": "WHAT | WHERE",
+		"@ ohsmc.table1\nnotes x": "see, show", "@ ohsmc.table1\nclaim x | y\nby NLPD | a | b ~ c": "METRIC | DATA",
 	} {
 		if _, err := readClaims(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

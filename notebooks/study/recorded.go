@@ -22,7 +22,7 @@ import (
 type Records struct {
 	folder  string // notebooks
 	studies []recorded
-	shown   []shownAs // by claims.txt
+	shown   []*shownAs // by claims.txt
 }
 
 // recorded is a file: the cells of a study, each with the commit that it was measured at, and what it takes to compute
@@ -106,59 +106,40 @@ func (r *Records) Record(e Experiment, o Options, cells []Cell, commit string) e
 	if err != nil {
 		return err
 	}
-	type group struct{ study, data, method string }
-	metrics := map[group][]string{}
-	for _, c := range cells {
-		g := group{c.Study, c.Data, c.Method}
-		metrics[g] = append(metrics[g], c.Metric)
+	i := slices.IndexFunc(r.studies, func(s recorded) bool { return s.Study == e.ID })
+	if i < 0 {
+		i, r.studies = len(r.studies), append(r.studies, recorded{Study: e.ID})
 	}
-	for i := range r.studies {
-		s := &r.studies[i]
-		s.Cells = slices.DeleteFunc(s.Cells, func(o recordedCell) bool {
-			now := metrics[group{s.Study, o.Data, o.Method}]
-			return len(now) > 0 && !slices.Contains(now, o.Metric)
-		})
-	}
+	s := &r.studies[i]
+	s.Cells = slices.DeleteFunc(s.Cells, func(o recordedCell) bool {
+		now := func(c Cell) bool { return c.Data == o.Data && c.Method == o.Method }
+		return slices.ContainsFunc(cells, now) &&
+			!slices.ContainsFunc(cells, func(c Cell) bool { return now(c) && c.Metric == o.Metric })
+	})
 	for _, c := range cells {
 		cell := recordedCell{
 			Data: c.Data, Method: c.Method, Metric: c.Metric, Ours: finite(&c.Ours), SE: finite(&c.SE), Reps: c.Reps,
 			Paper: finite(c.Paper), PaperSE: finite(c.PaperSE), Seconds: finite(&c.Seconds), Commit: cmp.Or(c.Commit, commit),
 		}
-		i := slices.IndexFunc(r.studies, func(s recorded) bool { return s.Study == c.Study })
-		if i < 0 {
-			i = len(r.studies)
-			r.studies = append(r.studies, recorded{Study: c.Study})
+		k := slices.IndexFunc(s.Cells, func(o recordedCell) bool {
+			return o.Data == c.Data && o.Method == c.Method && o.Metric == c.Metric
+		})
+		if k < 0 {
+			k, s.Cells = len(s.Cells), append(s.Cells, cell)
 		}
-		s := &r.studies[i]
-		same := func(o recordedCell) bool {
-			return o.Data == cell.Data && o.Method == cell.Method && o.Metric == cell.Metric
-		}
-		if k := slices.IndexFunc(s.Cells, same); k >= 0 {
-			s.Cells[k] = cell
-		} else {
-			s.Cells = append(s.Cells, cell)
-		}
+		s.Cells[k] = cell
 	}
-	if i := slices.IndexFunc(r.studies, func(s recorded) bool { return s.Study == e.ID }); i >= 0 {
-		r.studies[i].put(rows)
-	}
-	return nil
-}
-
-// put puts in rows, in place of those with the same data set and method.
-func (s *recorded) put(rows []rowRecord) {
 	for _, now := range rows {
 		k := slices.IndexFunc(s.Rows, func(was rowRecord) bool { return was.Data == now.Data && was.Method == now.Method })
 		if k < 0 {
-			s.Rows = append(s.Rows, now)
-			continue
+			k, s.Rows = len(s.Rows), append(s.Rows, now)
 		}
-		was := s.Rows[k]
-		if was.Key == now.Key && was.Repetition == now.Repetition && maps.Equal(was.Values, now.Values) {
+		if was := s.Rows[k]; was.Key == now.Key && was.Repetition == now.Repetition && maps.Equal(was.Values, now.Values) {
 			now.Verified = was.Verified
 		}
 		s.Rows[k] = now
 	}
+	return nil
 }
 
 // Save writes the files and the pages.
@@ -270,15 +251,11 @@ func link(study, file string) string {
 // of is the record of a study, without cells where nothing is recorded, and what claims.txt says of it.
 func (r *Records) of(id string) (s recorded, as shownAs) {
 	s.Study, as.study = id, id
-	for _, one := range r.studies {
-		if one.Study == id {
-			s = one
-		}
+	if i := slices.IndexFunc(r.studies, func(one recorded) bool { return one.Study == id }); i >= 0 {
+		s = r.studies[i]
 	}
-	for _, one := range r.shown {
-		if one.study == id {
-			as = one
-		}
+	if i := slices.IndexFunc(r.shown, func(one *shownAs) bool { return one.study == id }); i >= 0 {
+		as = *r.shown[i]
 	}
 	return s, as
 }
@@ -339,8 +316,11 @@ func (s recorded) table(out *strings.Builder, as shownAs) {
 		for _, m := range metrics {
 			out.WriteString("\n" + Matrix(cells, m))
 		}
-		by := func(a, b Cell) int { return cmp.Compare(a.Reps, b.Reps) }
-		said = append(said, "n: "+span(slices.MinFunc(cells, by).Reps, slices.MaxFunc(cells, by).Reps, "%d"))
+		var reps []int
+		for _, c := range cells {
+			reps = append(reps, c.Reps)
+		}
+		said = append(said, "n: "+span(reps, "%d"))
 		if reported {
 			said = append(said, "in brackets the paper's")
 		}
@@ -369,6 +349,11 @@ func (s recorded) table(out *strings.Builder, as shownAs) {
 // numbers where it has any. It returns the columns that are the same in all rows, which it leaves out.
 func inRows(out *strings.Builder, cells []Cell, metrics []string, in func(string, bool) bool) (same []string) {
 	columns := [][]string{{"data"}, {"method"}, {"n"}}
+	for _, m := range metrics {
+		if columns = append(columns, []string{shown(m)}); in(m, true) {
+			columns = append(columns, []string{"paper"})
+		}
+	}
 	rows := distinct(cells, func(c Cell) string { return c.Data + "\n" + c.Method })
 	at := map[[2]string]Cell{}
 	for _, c := range cells {
@@ -377,22 +362,19 @@ func inRows(out *strings.Builder, cells []Cell, metrics []string, in func(string
 	}
 	for _, row := range rows {
 		c := at[[2]string{row}]
-		for i, text := range []string{shown(c.Data), shown(c.Method), fmt.Sprint(c.Reps)} {
-			columns[i] = append(columns[i], text)
-		}
-	}
-	for _, m := range metrics {
-		ours, paper := []string{shown(m)}, []string{"paper"}
-		for _, row := range rows {
+		texts := []string{shown(c.Data), shown(c.Method), fmt.Sprint(c.Reps)}
+		for _, m := range metrics {
 			c, has := at[[2]string{row, m}]
 			text := ""
 			if has {
 				text = c.text()
 			}
-			ours, paper = append(ours, text), append(paper, c.reported())
+			if texts = append(texts, text); in(m, true) {
+				texts = append(texts, c.reported())
+			}
 		}
-		if columns = append(columns, ours); in(m, true) {
-			columns = append(columns, paper)
+		for k, text := range texts {
+			columns[k] = append(columns[k], text)
 		}
 	}
 	table := make([][]string, len(rows)+1)
