@@ -394,18 +394,14 @@ are those of "go run ./notebooks list".
 		return asked, fmt.Errorf("-hours %v: must be above 0", asked.hours)
 	default:
 		asked.record = true
-		for _, share := range study.Shares() {
-			ids = append(ids, share.IDs...)
-		}
+		ids = study.InTurn()
 	}
 	if asked.on != "" && o.Fresh {
 		return asked, errors.New("-on with -fresh: to compute everything again, delete the folder of the kept results, " +
 			"and leave -fresh out")
 	}
 	if len(ids) == 0 && asked.verify {
-		for _, share := range study.Shares() {
-			ids = append(ids, share.IDs...)
-		}
+		ids = study.InTurn()
 	}
 	if len(ids) == 0 && !asked.record {
 		return asked, errors.New("reproduce: which study? `go run ./notebooks list` shows their IDs")

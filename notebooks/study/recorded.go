@@ -2,6 +2,7 @@ package study
 
 import (
 	"cmp"
+	_ "embed" // for the head of the results
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -182,25 +183,10 @@ func (r *Records) Check() error {
 	return nil
 }
 
-const resultsHead = `# Results
-
-What the five papers claim, and what we find. A claim is of a difference between numbers: "paper" and "ours" are that
-difference ± its standard error, (n) our repetitions, and z = (ours - paper) / (the error of both). The verdict follows:
-
-- **holds**: ours is two standard errors or more in the claim's direction; **contradicted**: in the other;
-- **not found**: ours is less, and two errors of both from the paper's difference;
-- **cannot be judged at this size**: else, or for the reason that is given;
-- **holds in part**: some of several differences hold. Then the columns count those that are as claimed, and "against"
-  are contradicted.
-
-Two rows are compared repetition by repetition, since these share data and seeds. Of few repetitions it takes more
-than two errors, by Student's t: 2.3 of ten, 2.9 of five, 4.5 of three.
-
-The numbers stand by paper in [results](results), [claims.txt](results/claims.txt) says which of them decide a claim,
-and [speed](results/speed.md) how fast the library is. ` + "`go run ./notebooks reproduce ID -record`" + ` computes
-numbers again and writes all pages, without an ID it writes the pages; ` + "`reproduce -verify`" + ` computes the
-cheapest repetition of each row again, and compares; ` + "`reproduce ID -cells`" + ` prints all that is recorded.
-`
+// resultsHead begins RESULTS.md: how to read it.
+//
+//go:embed results.md
+var resultsHead string
 
 // pages are RESULTS.md, which has a table of claims for each paper, and a page for each paper, by their paths from the
 // folder of notebooks.

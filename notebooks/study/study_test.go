@@ -63,10 +63,10 @@ var table = []Cell{
 }
 
 func TestTables(t *testing.T) {
-	const text = `data   method  metric      ours    ± SE  reps   paper    ± SE  seconds
-yacht  OHSMC   NLPD      0.9215  0.0004    10  0.9200       -     60.0
-               RMSE      0.1042  0.0071    10  0.1100  0.0130
-naval  OHSMC   MSE     9.90e-06       -     1       -       -   1234.6
+	const text = `data   method  metric        ours      ± SE  reps     paper      ± SE   seconds
+yacht  OHSMC   NLPD        0.9215    0.0004    10    0.9200         -      60.0
+               RMSE        0.1042    0.0071    10    0.1100    0.0130      60.0
+naval  OHSMC   MSE       9.90e-06         -     1         -         -    1234.6
 `
 	if got := Text(table); got != text {
 		t.Errorf("got\n%s\nwant\n%s", got, text)

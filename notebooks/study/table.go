@@ -7,31 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+	"text/tabwriter"
 )
-
-// columns of a printed table; the first three are text.
-var columns = []string{"data", "method", "metric", "ours", "± SE", "reps", "paper", "± SE", "seconds"}
-
-const textColumns = 3
-
-// rows returns the cells as text, in the order of columns. The first two are blank where they repeat the row above.
-func rows(cells []Cell) [][]string {
-	out := make([][]string, len(cells))
-	for i, c := range cells {
-		data, method, seconds := c.Data, c.Method, fmt.Sprintf("%.1f", c.Seconds)
-		if i > 0 && cells[i-1].Data == c.Data && cells[i-1].Method == c.Method {
-			data, method, seconds = "", "", ""
-		}
-		ours := number(&c.Ours)
-		if finite(&c.Ours) == nil {
-			ours = c.missing()
-		}
-		out[i] = []string{data, method, c.Metric, ours, number(&c.SE), fmt.Sprint(c.Reps), number(c.Paper),
-			number(c.PaperSE), seconds}
-	}
-	return out
-}
 
 // losses are the metrics that are infinite of a method that diverged on a data set, which then has no others.
 var losses = []string{"NLPD", "test loss", "RMSE", "MSE"}
@@ -62,31 +39,28 @@ func number(x *float64) string {
 	}
 }
 
-// Text is the cells as a table for a terminal.
+// Text is the cells as a table for a terminal. Data set and method are blank where they repeat the row above.
 func Text(cells []Cell) string {
 	if len(cells) == 0 {
 		return "" // as of a figure that is drawn without numbers
 	}
-	table := append([][]string{columns}, rows(cells)...)
-	widths := make([]int, len(columns))
-	for _, row := range table {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
 	var out strings.Builder
-	for _, row := range table {
-		var line strings.Builder
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i < textColumns {
-				line.WriteString(cell + pad + "  ")
-			} else {
-				line.WriteString(pad + cell + "  ")
-			}
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	line := func(texts ...any) { fmt.Fprintf(table, "%s\t%s\t%s\t%10s\t%8s\t%4s\t%8s\t%8s\t%8s\n", texts...) }
+	line("data", "method", "metric", "ours", "± SE", "reps", "paper", "± SE", "seconds")
+	for i, c := range cells {
+		data, method := c.Data, c.Method
+		if i > 0 && cells[i-1].Data == c.Data && cells[i-1].Method == c.Method {
+			data, method = "", ""
 		}
-		out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		ours := number(&c.Ours)
+		if finite(&c.Ours) == nil {
+			ours = c.missing()
+		}
+		line(data, method, c.Metric, ours, number(&c.SE), fmt.Sprint(c.Reps), number(c.Paper), number(c.PaperSE),
+			fmt.Sprintf("%.1f", c.Seconds))
 	}
+	failOn(table.Flush())
 	return out.String()
 }
 

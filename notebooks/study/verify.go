@@ -102,13 +102,8 @@ func (e Experiment) rows(o Options, claimed []string) (all []rowRecord, err erro
 		if len(kept) == 0 {
 			continue
 		}
-		cheapest := 0
-		for i, r := range kept {
-			if r.Seconds < kept[cheapest].Seconds {
-				cheapest = i
-			}
-		}
-		r := kept[cheapest]
+		r := slices.MinFunc(kept, func(a, b Result) int { return cmp.Compare(a.Seconds, b.Seconds) })
+		cheapest := slices.IndexFunc(kept, func(a Result) bool { return a.Seconds == r.Seconds })
 		now := rowRecord{Data: t.Data, Method: t.Method, Key: at.digest, Full: o.Full, Epochs: o.Epochs, Repetition: cheapest,
 			Reps: len(kept), Seconds: r.Seconds, Values: map[string][2]string{}, Machine: r.Machine,
 			Commit: cmp.Or(r.Commit, o.Commit)}
@@ -189,54 +184,49 @@ func (r *Records) Verify(ctx context.Context, some []Experiment, o Options, limi
 	v := verifier{store: &Store{dir: dir, commit: o.Commit, say: func(string, ...any) {}},
 		listed: map[string][]*trial{}}
 	o.say("this machine: %s", machine())
-	elsewhere := map[string]bool{machine(): true} // machines that were named
-	queue := make([][]*rowRecord, len(some))      // of each study, the cheapest first
-	for i, e := range some {
-		k := slices.IndexFunc(r.studies, func(s recorded) bool { return s.Study == e.ID })
-		if k >= 0 {
-			for n := range r.studies[k].Rows {
-				one := &r.studies[k].Rows[n]
-				if len(one.Values) > 0 && (limits.Under == 0 || one.Seconds < limits.Under) { // else of seconds alone
-					queue[i] = append(queue[i], one)
-				}
-			}
-		}
-		slices.SortStableFunc(queue[i], func(a, b *rowRecord) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	type again struct {
+		e    Experiment
+		row  *rowRecord
+		turn int // among its study's rows, of which the cheapest is first
+	}
+	var queue []again
+	for _, e := range some {
 		if e.bySeconds {
 			o.say("%s: its runs end by seconds, so that no two are the same: not verified", e.ID)
-		} else if k >= 0 && len(r.studies[k].Rows) == 0 && e.draw == nil {
-			o.say("%s: nothing to verify is recorded", e.ID)
+		}
+		s, _ := r.of(e.ID)
+		var rows []*rowRecord
+		for n := range s.Rows {
+			if one := &s.Rows[n]; len(one.Values) > 0 && (limits.Under == 0 || one.Seconds < limits.Under) {
+				rows = append(rows, one) // the others have seconds alone, or take too many
+			}
+		}
+		slices.SortStableFunc(rows, func(a, b *rowRecord) int { return cmp.Compare(a.Seconds, b.Seconds) })
+		for turn, row := range rows {
+			queue = append(queue, again{e, row, turn})
 		}
 	}
+	slices.SortStableFunc(queue, func(a, b again) int { return a.turn - b.turn })
 	var failed []string
 	count, spent := 0, 0.
-	for turn, more := 0, true; more; turn++ {
-		more = false
-		for i, rows := range queue {
-			if turn >= len(rows) || limits.Within > 0 && spent+rows[turn].Seconds > limits.Within {
-				continue
-			}
-			more = true
-			one := rows[turn]
-			if !elsewhere[one.Machine] {
-				elsewhere[one.Machine] = true
-				o.say("recorded on: %s", one.Machine)
-			}
-			text, err := v.verify(ctx, some[i], one)
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			name := strings.Join([]string{some[i].ID, one.Data, one.Method}, ", ")
-			count, spent = count+1, spent+one.Seconds
-			if err != nil {
-				failed = append(failed, name)
-				o.say("%s: NOT VERIFIED: %v", name, err)
-				continue
-			}
-			one.Verified = o.Commit
-			o.say("%s: %s (repetition %d, %.1f s; measured at %s, verified at %s)", name, text, one.Repetition+1,
-				one.Seconds, one.Commit, cmp.Or(o.Commit, "an unknown commit"))
+	for _, one := range queue {
+		if limits.Within > 0 && spent+one.row.Seconds > limits.Within {
+			continue
 		}
+		count, spent = count+1, spent+one.row.Seconds
+		text, err := v.verify(ctx, one.e, one.row)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		name := strings.Join([]string{one.e.ID, one.row.Data, one.row.Method}, ", ")
+		if err != nil {
+			failed = append(failed, name)
+			o.say("%s: NOT VERIFIED: %v (recorded on %s)", name, err, one.row.Machine)
+			continue
+		}
+		one.row.Verified = o.Commit
+		o.say("%s: %s (repetition %d, %.1f s; measured at %s)", name, text, one.row.Repetition+1, one.row.Seconds,
+			one.row.Commit)
 	}
 	o.say("%d rows verified, %d not", count-len(failed), len(failed))
 	if len(failed) > 0 {
