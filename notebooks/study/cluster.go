@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"gobnn/bayes/cluster"
-	"gobnn/bayes/compute"
 )
 
 // piece is a repetition of a trial that needs no other.
@@ -30,23 +29,14 @@ func (p piece) do(ctx context.Context, store *Store) error {
 // Distribute does the repetitions of experiments that are not kept by package cluster, and keeps them: on says where,
 // see cluster.Options.On. Afterwards Run finds them. Experiments of which some repetitions need others' results are
 // left to Run. On a node of the cluster it does one piece, and does not return.
-func Distribute(ctx context.Context, on string, all []Experiment, o Options) error {
-	home, err := OpenStore(o)
-	if err != nil {
-		return err
-	}
+func Distribute(ctx context.Context, on string, all []Experiment, o Options) (err error) {
+	defer caught(&err)
+	home := must(OpenStore(o))
 	var tasks []cluster.Task
 	known := map[string]bool{} // experiments share repetitions
 	for _, e := range all {
-		pieces, err := e.pieces(o)
-		if err != nil {
-			return err
-		}
-		for _, p := range pieces {
-			name, err := p.name()
-			if err != nil {
-				return err
-			}
+		for _, p := range must(e.pieces(o)) {
+			name := must(p.name())
 			if known[name] || !cluster.OnNode() && p.kept(home) {
 				continue
 			}
@@ -56,12 +46,8 @@ func Distribute(ctx context.Context, on string, all []Experiment, o Options) err
 			}})
 		}
 	}
-	cache, err := compute.CacheDir()
-	if err != nil {
-		return err
-	}
 	begun, done := time.Now(), 0
-	where := cluster.Options{On: on, Folder: filepath.Join(cache, "cluster"), Progress: func(task, line string) {
+	where := cluster.Options{On: on, Folder: must(folder("", "cluster")), Progress: func(task, line string) {
 		if line == cluster.TaskDone {
 			done++
 			left := time.Since(begun) / time.Duration(done) * time.Duration(len(tasks)-done)
@@ -71,14 +57,9 @@ func Distribute(ctx context.Context, on string, all []Experiment, o Options) err
 	}}
 	failed := cluster.Run(ctx, where, tasks)
 	for _, t := range tasks {
-		if !where.Done(t.Name) {
-			continue
-		}
-		if err := home.gather(filepath.Join(where.Folder, t.Name)); err != nil {
-			return err
-		}
-		if err := where.Forget(t.Name); err != nil {
-			return err
+		if where.Done(t.Name) {
+			failOn(home.gather(filepath.Join(where.Folder, t.Name)))
+			failOn(where.Forget(t.Name))
 		}
 	}
 	return failed
@@ -112,24 +93,17 @@ func (p piece) kept(home *Store) bool {
 }
 
 // gather keeps what a piece has left in a folder.
-func (s *Store) gather(folder string) error {
+func (s *Store) gather(folder string) (err error) {
+	defer caught(&err)
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".json" {
 			return err
 		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("a node's result: %w", err)
-		}
-		key, repetition, result, err := decode(data)
+		key, repetition, result, err := decode(must(os.ReadFile(path)))
 		if err != nil {
 			return fmt.Errorf("a node's result, %s: %w", path, err)
 		}
-		at, err := s.place(key)
-		if err != nil {
-			return err
-		}
 		result.Commit = s.commit
-		return s.save(key, at, repetition, result)
+		return s.save(key, must(s.place(key)), repetition, result)
 	})
 }

@@ -58,11 +58,9 @@ func (e Experiment) Paper() string {
 
 // Run computes the cells, and saves a figure in Options.FigureDir. When the context ends it returns the cells so far,
 // with the context's error.
-func (e Experiment) Run(ctx context.Context, o Options) ([]Cell, error) {
-	path, err := o.FigureFile(e.ID)
-	if err != nil {
-		return nil, err
-	}
+func (e Experiment) Run(ctx context.Context, o Options) (cells []Cell, err error) {
+	defer caught(&err)
+	path := must(o.FigureFile(e.ID))
 	fig, cells, err := e.Draw(ctx, o)
 	if err != nil || fig == nil {
 		return cells, err
@@ -70,9 +68,7 @@ func (e Experiment) Run(ctx context.Context, o Options) ([]Cell, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return cells, fmt.Errorf("folder for figures (-figures names another): %w", err)
 	}
-	if err := fig.Save(path); err != nil {
-		return cells, err
-	}
+	failOn(fig.Save(path))
 	o.say("%s: %s", e.ID, path)
 	return cells, nil
 }
@@ -92,18 +88,9 @@ func (e Experiment) Draw(ctx context.Context, o Options) (fig *viz.Figure, cells
 // asked are the trials that the options ask for, and all that have to be run for these.
 func (e Experiment) asked(o Options) (done, some []*trial, err error) {
 	defer caught(&err)
-	all, err := e.trials(o)
-	if err != nil {
-		return nil, nil, err
-	}
-	sets, err := chosen("data set", o.Data, distinct(all, (*trial).dataSet))
-	if err != nil {
-		return nil, nil, err
-	}
-	methods, err := chosen("method", o.Methods, distinct(all, (*trial).method))
-	if err != nil {
-		return nil, nil, err
-	}
+	all := must(e.trials(o))
+	sets := must(chosen("data set", o.Data, distinct(all, (*trial).dataSet)))
+	methods := must(chosen("method", o.Methods, distinct(all, (*trial).method)))
 	for _, t := range all {
 		asked := slices.Contains(methods, t.Method) && !(t.extraMethod && len(o.Methods) == 0)
 		if !slices.Contains(sets, t.dataSet()) || t.extraSet && len(o.Data) == 0 || !asked && !t.always {
@@ -119,16 +106,12 @@ func (e Experiment) asked(o Options) (done, some []*trial, err error) {
 // repeat runs the trials that are asked for, unless they are kept. When the context ends or a repetition fails it
 // returns those that are done with the error.
 func (e Experiment) repeat(ctx context.Context, o Options) (done []*trial, err error) {
+	defer caught(&err)
 	done, some, err := e.asked(o)
-	if err != nil {
-		return nil, err
-	}
-	store, err := OpenStore(o)
-	if err != nil {
-		return nil, err
-	}
+	failOn(err)
+	store := must(OpenStore(o))
 	if o.Seconds > 0 {
-		err := inRounds(ctx, store, some, o.Seconds)
+		err = inRounds(ctx, store, some, o.Seconds)
 		return begun(done), err
 	}
 	for _, t := range some {
@@ -241,17 +224,19 @@ var FigureFormats = []string{"png", "svg", "pdf"}
 
 // FigureFile is where the figure of the experiment called id is saved.
 func (o Options) FigureFile(id string) (string, error) {
-	dir := o.FigureDir
-	if dir == "" {
-		cache, err := compute.CacheDir()
-		if err != nil {
-			return "", err
-		}
-		dir = filepath.Join(cache, "figures")
-	}
+	dir, err := folder(o.FigureDir, "figures")
 	format := cmp.Or(o.FigureFormat, "png")
 	if !slices.Contains(FigureFormats, format) {
 		return "", fmt.Errorf("figures as %q: it must be one of %s", format, strings.Join(FigureFormats, ", "))
 	}
-	return filepath.Join(dir, id+"."+format), nil
+	return filepath.Join(dir, id+"."+format), err
+}
+
+// folder is the one that is asked for, or else one of that name in the cache.
+func folder(asked, name string) (string, error) {
+	if asked != "" {
+		return asked, nil
+	}
+	cache, err := compute.CacheDir()
+	return filepath.Join(cache, name), err
 }

@@ -54,41 +54,31 @@ func OpenRecords(root string) (*Records, error) {
 	folder := filepath.Join(root, "notebooks")
 	r, err := readRecords(os.DirFS(filepath.Join(folder, "results")))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("recorded results: %w", err)
 	}
 	r.folder = folder
 	return r, nil
 }
 
 // readRecords reads a folder of results, which may be empty.
-func readRecords(folder fs.FS) (*Records, error) {
-	text, err := fs.ReadFile(folder, "claims.txt")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("recorded results: %w", err)
+func readRecords(folder fs.FS) (r *Records, err error) {
+	defer caught(&err)
+	r = &Records{}
+	if text, err := fs.ReadFile(folder, "claims.txt"); !errors.Is(err, fs.ErrNotExist) {
+		failOn(err)
+		r.shown = must(readClaims(string(text)))
 	}
-	var r Records
-	if r.shown, err = readClaims(string(text)); err != nil {
-		return nil, err
-	}
-	names, err := fs.Glob(folder, "*.json")
-	if err != nil {
-		return nil, fmt.Errorf("recorded results: %w", err)
-	}
-	for _, name := range names {
-		text, err := fs.ReadFile(folder, name)
-		if err != nil {
-			return nil, fmt.Errorf("recorded results: %w", err)
-		}
+	for _, name := range must(fs.Glob(folder, "*.json")) {
 		var s recorded
-		if err := json.Unmarshal(text, &s); err != nil {
-			return nil, fmt.Errorf("recorded results: %s: %w", name, err)
+		if err := json.Unmarshal(must(fs.ReadFile(folder, name)), &s); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if name := strings.TrimSuffix(name, ".json"); s.Study != name {
-			return nil, fmt.Errorf("recorded results: %s.json is of study %q: name it %s.json", name, s.Study, s.Study)
+		if s.Study+".json" != name {
+			return nil, fmt.Errorf("%s is of study %q: name it %s.json", name, s.Study, s.Study)
 		}
 		r.studies = append(r.studies, s)
 	}
-	return &r, nil
+	return r, nil
 }
 
 // Record puts in the cells of an experiment that ran with the options, measured at their own commit or else at the

@@ -23,15 +23,9 @@ func Recorded(id string, metrics ...string) {
 }
 
 // recordedText is what Recorded displays.
-func recordedText(id string, metrics []string) (string, error) {
-	e, err := Find(id)
-	if err != nil {
-		return "", err
-	}
-	records, err := readRecords(results.Files)
-	if err != nil {
-		return "", err
-	}
+func recordedText(id string, metrics []string) (text string, err error) {
+	defer caught(&err)
+	e, records := must(Find(id)), must(readRecords(results.Files))
 	cells := records.Cells(id)
 	if len(cells) == 0 {
 		return "", fmt.Errorf("nothing is recorded of %s: go run ./notebooks reproduce %s -record computes it", id, id)

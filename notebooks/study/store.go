@@ -17,8 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"gobnn/bayes/compute"
-
 	"github.com/google/renameio/v2"
 	"gonum.org/v1/gonum/stat"
 )
@@ -59,11 +57,9 @@ type event struct {
 }
 
 // OpenStore is the store that the options name.
-func OpenStore(o Options) (*Store, error) {
-	dir, err := o.ResultDir()
-	if err != nil {
-		return nil, err
-	}
+func OpenStore(o Options) (s *Store, err error) {
+	defer caught(&err)
+	dir := must(o.ResultDir())
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("folder for results (set GOBNN_CACHE to a folder that can be written): %w", err)
 	}
@@ -71,16 +67,7 @@ func OpenStore(o Options) (*Store, error) {
 }
 
 // ResultDir is the folder where repetitions are kept.
-func (o Options) ResultDir() (string, error) {
-	if o.CacheDir != "" {
-		return o.CacheDir, nil
-	}
-	cache, err := compute.CacheDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(cache, "results"), nil
-}
+func (o Options) ResultDir() (string, error) { return folder(o.CacheDir, "results") }
 
 // Repeat runs those of repetitions 0 to reps-1 that are not kept, and keeps each; it fills in their Seconds. If run
 // fails or the context ends, it returns those that are done with the error.
@@ -100,15 +87,11 @@ func (s *Store) Repeat(
 // once is one repetition of so many: it is kept, or else is run and kept.
 func (s *Store) once(
 	ctx context.Context, key Key, repetition, of int, run func(context.Context, int) (Result, error),
-) (Result, error) {
-	at, err := s.place(key)
-	if err != nil {
-		return Result{}, err
-	}
+) (result Result, err error) {
+	defer caught(&err)
+	at := must(s.place(key))
 	result, kept, err := s.load(key, at, repetition)
-	if err != nil {
-		return Result{}, err
-	}
+	failOn(err)
 	now := event{Study: key.Study, Data: key.Data, Method: key.Method, Number: repetition + 1, Of: of}
 	if !kept {
 		if ctx.Err() != nil {
@@ -128,9 +111,7 @@ func (s *Store) once(
 			return Result{}, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
 		}
 		result.Seconds, result.Commit, result.Machine = time.Since(start).Seconds(), s.commit, machine()
-		if err := s.save(key, at, repetition, result); err != nil {
-			return Result{}, err
-		}
+		failOn(s.save(key, at, repetition, result))
 		_ = os.RemoveAll(scratch) // the result is kept
 		s.say("%s %s %s: repetition %d of %d, %.1f s", key.Study, key.Data, key.Method, now.Number, of, result.Seconds)
 	}
@@ -295,26 +276,19 @@ func (s *Store) load(key Key, at place, repetition int) (result Result, kept boo
 
 // decode reads a file of the store; the key's settings are JSON.
 func decode(data []byte) (key Key, repetition int, result Result, err error) {
+	defer caught(&err)
 	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return key, 0, result, err
-	}
+	failOn(json.Unmarshal(data, &r))
 	result = Result{Values: map[string]float64{}, Seconds: r.Seconds, Commit: r.Commit, Machine: r.Machine}
 	for name, text := range r.Values {
-		if result.Values[name], err = strconv.ParseFloat(text, 64); err != nil {
-			return key, 0, result, err
-		}
+		result.Values[name] = must(strconv.ParseFloat(text, 64))
 	}
 	for name, texts := range r.Series {
 		if result.Series == nil {
 			result.Series = map[string][]float64{}
 		}
 		for _, text := range texts {
-			value, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				return key, 0, result, err
-			}
-			result.Series[name] = append(result.Series[name], value)
+			result.Series[name] = append(result.Series[name], must(strconv.ParseFloat(text, 64)))
 		}
 	}
 	return Key{r.Study, r.Data, r.Method, r.Settings}, r.Repetition, result, nil

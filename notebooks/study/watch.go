@@ -1,7 +1,6 @@
 package study
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -116,27 +115,16 @@ func Show(id string, o Options, metrics ...string) {
 	}
 }
 
-func show(id string, o Options, metrics []string) error {
-	e, err := Find(id)
-	if err != nil {
-		return err
-	}
+func show(id string, o Options, metrics []string) (err error) {
+	defer caught(&err)
+	e := must(Find(id))
 	o, done := o.Watch(id)
 	cells, err := e.Run(run.Context(), o)
 	done(err)
-	if err != nil {
-		return err
-	}
+	failOn(err)
 	if e.draw != nil {
-		path, err := o.FigureFile(id)
-		if err != nil {
-			return err
-		}
-		caption, err := e.caption()
-		if err != nil {
-			return err
-		}
-		return errors.Join(viz.ShowFile(path), viz.Markdown(caption))
+		failOn(viz.ShowFile(must(o.FigureFile(id))))
+		return viz.Markdown(must(e.caption()))
 	}
 	if len(metrics) == 0 {
 		metrics = distinct(cells, func(c Cell) string { return c.Metric })
