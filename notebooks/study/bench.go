@@ -98,21 +98,20 @@ func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, se
 }
 
 // validate returns a posterior's prediction of the validation part, and its NLPD.
-func validate(ctx context.Context, p *bayes.Posterior, parts dataset.Parts) (bayes.Prediction, float64, error) {
-	prediction, err := p.Predict(ctx, parts.Validation.X)
-	if err != nil {
-		return prediction, 0, err
-	}
+func validate(ctx context.Context, p *bayes.Posterior, parts dataset.Parts) (_ bayes.Prediction, _ float64, err error) {
+	defer caught(&err)
+	prediction := must(p.Predict(ctx, parts.Validation.X))
 	nlpd, err := metric.NLPD(prediction, parts.Validation.Y)
 	return prediction, nlpd.Value, err
 }
 
 // fit runs one attempt. A cancelled context is an error here, as half a training is no repetition.
-func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string) (*fitted, error) {
+func (b *bench) fit(
+	ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string,
+) (f *fitted, err error) {
+	defer caught(&err)
 	if b.timed {
-		if err := b.warm(ctx, a, parts); err != nil {
-			return nil, err
-		}
+		failOn(b.warm(ctx, a, parts))
 	}
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -121,19 +120,14 @@ func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed ui
 		defer cancel()
 	}
 	start := time.Now()
-	f, err := b.train(within, a, parts, seed, what, nil)
+	f, err = b.train(within, a, parts, seed, what, nil)
 	if err == nil {
 		f.seconds = max(f.seconds, time.Since(start).Seconds())
 		if a.Chains != nil && ctx.Err() == nil {
 			err = b.sample(ctx, f, a, parts.Train, seed)
 		}
 	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("cancelled: %w", context.Cause(ctx))
-	}
-	if err != nil {
-		return nil, err
-	}
+	failOn(ended(ctx, err))
 	for i := range f.curve { // validations are equally many steps apart
 		f.curve[i].seconds = f.seconds * f.curve[i].epoch / f.epochs
 	}
@@ -142,17 +136,13 @@ func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed ui
 
 // warm compiles an attempt's programs by running a fit up to its first validation.
 func (b *bench) warm(ctx context.Context, a attempt, parts dataset.Parts) error {
-	text, err := json.Marshal(a)
-	if err != nil {
-		return fmt.Errorf("study: settings of %T: %w", a.Method, err)
-	}
-	kind := fmt.Sprintf("%#v %s", a.Method, text)
+	kind := fmt.Sprintf("%#v %s", a.Method, must(json.Marshal(a)))
 	if b.warmed[kind] {
 		return nil
 	}
 	within, stop := context.WithCancel(ctx)
 	defer stop()
-	_, err = b.train(within, a, parts, 0, fmt.Sprintf("%s: compiling %T", parts.Train.Name, a.Method), stop)
+	_, err := b.train(within, a, parts, 0, fmt.Sprintf("%s: compiling %T", parts.Train.Name, a.Method), stop)
 	if ctx.Err() != nil {
 		return fmt.Errorf("cancelled: %w", context.Cause(ctx))
 	}
@@ -167,7 +157,8 @@ func (b *bench) warm(ctx context.Context, a attempt, parts dataset.Parts) error 
 // train is the fit of an attempt's method. begun, if not nil, is called after the first validation.
 func (b *bench) train(
 	ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string, begun func(),
-) (*fitted, error) {
+) (f *fitted, err error) {
+	defer caught(&err)
 	perEpoch := (parts.Train.Rows() + b.batch - 1) / b.batch
 	every := perEpoch
 	if b.batchly {
@@ -206,9 +197,7 @@ func (b *bench) train(
 	}}
 	seen := observations{ctx: ctx, parts: parts, accuracy: b.observe}
 	if folder := scratch(ctx); folder != "" && b.seconds == 0 && begun == nil {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return nil, fmt.Errorf("study: what is left of an interrupted fit: %w", err)
-		}
+		failOn(os.MkdirAll(folder, 0o755))
 		settings.Checkpoint = filepath.Join(folder, "*.fit")
 		seen.file = filepath.Join(folder, fmt.Sprintf("observed-%d.json", b.attempt))
 	}
@@ -218,15 +207,10 @@ func (b *bench) train(
 		if !draws {
 			settings.ObserveEvery = perEpoch
 		}
-		if err := seen.read(); err != nil {
-			return nil, err
-		}
+		failOn(seen.read())
 	}
-	result, err := fit.Fit(ctx, model, method, parts, settings)
-	if err != nil {
-		return nil, err
-	}
-	f := &fitted{posterior: result.Posterior, ess: math.NaN(), seconds: result.Elapsed.Seconds()} // of all sessions
+	result := must(fit.Fit(ctx, model, method, parts, settings))
+	f = &fitted{posterior: result.Posterior, ess: math.NaN(), seconds: result.Elapsed.Seconds()} // of all sessions
 	epoch := func(step int) float64 { return float64(step) / float64(perEpoch) }
 	if d := fit.Details[*train.Details](result); d != nil {
 		f.epochs = epoch(d.Steps)
@@ -306,28 +290,19 @@ func (o *observations) read() error {
 
 // add scores a posterior. A step that was observed before the interruption is observed again where the checkpoint is
 // older.
-func (o *observations) add(step int, now *bayes.Posterior) error {
+func (o *observations) add(step int, now *bayes.Posterior) (err error) {
+	defer caught(&err)
 	prediction, nlpd, err := validate(o.ctx, now, o.parts)
-	if err != nil {
-		return err
-	}
+	failOn(err)
 	one := observed{Step: step, NLPD: nlpd}
 	if o.accuracy {
-		accuracy, err := metric.Accuracy(prediction, o.parts.Validation.Y)
-		if err != nil {
-			return err
-		}
-		one.Accuracy = accuracy.Value
+		one.Accuracy = must(metric.Accuracy(prediction, o.parts.Validation.Y)).Value
 	}
 	o.All = append(slices.DeleteFunc(o.All, func(other observed) bool { return other.Step >= step }), one)
 	if o.file == "" {
 		return nil
 	}
-	text, err := json.Marshal(o.All)
-	if err != nil {
-		return err
-	}
-	return renameio.WriteFile(o.file, text, 0o644)
+	return renameio.WriteFile(o.file, must(json.Marshal(o.All)), 0o644)
 }
 
 // sample replaces a trained posterior by exact draws at its psi.

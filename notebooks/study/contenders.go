@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 
-	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
@@ -120,10 +119,11 @@ func nuts(rows int) []attempt {
 // scores returns a contender's scores on the test part, in standardised units, with the series of calibration. The NLPD
 // is infinite if every attempt diverged.
 func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {
-	prediction, found, err := b.predicted(ctx, c, parts, seed)
-	if !found {
-		return diverged(), err
+	posterior := must(b.best(ctx, c, parts, seed))
+	if posterior == nil {
+		return diverged(), nil
 	}
+	prediction := must(posterior.Predict(ctx, parts.Test.X))
 	of, y := prediction.Standardised(), prediction.StandardiseTarget(parts.Test.Y)
 	table := must(metric.Scores(of, y))
 	series, err := calibrationOf(prediction, parts.Test.Y)
@@ -147,18 +147,6 @@ func particleScorers(y []float64) []scorer {
 func (c contender) paper(table, data string) map[string]Reported {
 	method, _, _ := strings.Cut(c.name, ",")
 	return reportedIn(table, data)[method]
-}
-
-// predicted is a contender's prediction of the test part; found is false if every attempt diverged, or on an error.
-func (b *bench) predicted(
-	ctx context.Context, c contender, parts dataset.Parts, seed uint64,
-) (prediction bayes.Prediction, found bool, err error) {
-	posterior, err := b.best(ctx, c, parts, seed)
-	if err != nil || posterior == nil {
-		return prediction, false, err
-	}
-	prediction, err = posterior.Predict(ctx, parts.Test.X)
-	return prediction, err == nil, err
 }
 
 // diverged is the result of a repetition in which every attempt diverged.

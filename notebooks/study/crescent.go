@@ -60,12 +60,11 @@ var crescentModel = bayes.Model{
 }
 
 // crescentSettings returns the paper's settings: 100 observations, Adam at 0.1 0.96^(i/10), 200 epochs, batches of 10.
-func crescentSettings(o Options, seed uint64) (dataset.Parts, crescentRun, error) {
-	data, err := dataset.Crescent(crescentRows, 1, seed)
-	return dataset.Parts{Train: data}, crescentRun{particles.Training{
+func crescentSettings(o Options, seed uint64) (dataset.Parts, crescentRun) {
+	return dataset.Parts{Train: must(dataset.Crescent(crescentRows, 1, seed))}, crescentRun{particles.Training{
 		Particles: 1000, BatchSize: 10, Epochs: cmp.Or(o.Epochs, 200),
 		Optimiser: train.Adam{Schedule: train.Exponential(.1, .96, 10)},
-	}, run.Settings{Seed: seed}}, err
+	}, run.Settings{Seed: seed}}
 }
 
 // crescentRun has the settings of a training on the crescent.
@@ -181,10 +180,7 @@ func crescentTrial(
 	}
 	key := Key{Study: figure, Data: crescentData, Method: method, Settings: settings}
 	return &trial{Key: key, reps: 1, run: func(ctx context.Context, repetition int) (Result, error) {
-		parts, settings, err := crescentSettings(o, uint64(first+repetition))
-		if err != nil {
-			return Result{}, err
-		}
+		parts, settings := crescentSettings(o, uint64(first+repetition))
 		out, err := run(ctx, parts, settings)
 		return out, ended(ctx, err)
 	}}

@@ -304,9 +304,7 @@ func (r fbnnRun) repetition(ctx context.Context) (Result, error) {
 		r.say("%s, %s, repetition %d: %v", r.name, r.method.name, r.seed+1, err)
 		return diverged(), nil
 	}
-	if err != nil {
-		return Result{}, err
-	}
+	failOn(err)
 	for _, w := range f.warnings {
 		r.say("%s, %s, repetition %d: %s", r.name, r.method.name, r.seed+1, w)
 	}

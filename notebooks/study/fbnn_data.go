@@ -150,36 +150,26 @@ const (
 
 // adultParts returns the parts of adult, with a column for each of the original's 14: categories are numbered.
 func adultParts(_ int, full bool) (parts dataset.Parts, err error) {
-	parts, err = dataset.MustLoad("adult").PublishedSplit(dataset.Official, 0)
-	if err != nil {
-		return parts, err
-	}
+	defer caught(&err)
+	parts = must(dataset.MustLoad("adult").PublishedSplit(dataset.Official, 0))
 	train, test := firstRows, firstTest
 	if full {
 		train, test = adultRows, adultTest
 	}
-	if parts.Train, err = firstOf(parts.Train, train); err != nil {
-		return parts, err
-	}
-	parts.Test, err = firstOf(parts.Test, test)
-	parts.Train, parts.Test = numbered(parts.Train), numbered(parts.Test)
-	return parts, err
+	return dataset.Parts{Train: numbered(firstOf(parts.Train, train)), Test: numbered(firstOf(parts.Test, test))}, nil
 }
 
 // firstOf returns the first rows of a data set.
-func firstOf(d *dataset.Dataset, rows int) (*dataset.Dataset, error) {
+func firstOf(d *dataset.Dataset, rows int) *dataset.Dataset {
 	some := make([]int, min(rows, d.Rows()))
 	for i := range some {
 		some[i] = i
 	}
-	return d.Subset(some)
+	return must(d.Subset(some))
 }
 
 // numbered has one column in place of those that a category was made into: the number of the category.
 func numbered(d *dataset.Dataset) *dataset.Dataset {
-	if d == nil {
-		return nil
-	}
 	out := &dataset.Dataset{Name: d.Name + " in numbers", Title: d.Title, Source: d.Source, Licence: d.Licence,
 		Task: d.Task, Target: d.Target, Classes: d.Classes, Y: d.Y}
 	to, number := make([]int, len(d.Features)), make([]float64, len(d.Features))
@@ -212,17 +202,14 @@ func numbered(d *dataset.Dataset) *dataset.Dataset {
 // part then all.
 func publishedParts(load loader, more int) func(repetition int, full bool) (dataset.Parts, error) {
 	return func(_ int, full bool) (parts dataset.Parts, err error) {
-		if parts.Train, parts.Test, err = load(); err != nil {
-			return parts, err
-		}
+		defer caught(&err)
+		parts.Train, parts.Test, err = load()
+		failOn(err)
 		train, test := firstRows, firstTest
 		if full {
 			train, test = more, parts.Test.Rows()
 		}
-		if parts.Train, err = firstOf(parts.Train, train); err == nil {
-			parts.Test, err = firstOf(parts.Test, test)
-		}
-		return parts, err
+		return dataset.Parts{Train: firstOf(parts.Train, train), Test: firstOf(parts.Test, test)}, nil
 	}
 }
 
@@ -236,22 +223,18 @@ func attributes() (train, test *dataset.Dataset, err error) {
 func broughtParts(
 	name, file, what string, task dataset.Task,
 ) func(repetition int, full bool) (dataset.Parts, error) {
-	return func(repetition int, full bool) (dataset.Parts, error) {
+	return func(repetition int, full bool) (parts dataset.Parts, err error) {
+		defer caught(&err)
 		folder := os.Getenv("GOBNN_DATA")
 		path := filepath.Join(folder, file)
 		if _, err := os.Stat(path); folder == "" || err != nil {
 			return dataset.Parts{}, fmt.Errorf("data set %q is not part of the project: bring %s as %s, a CSV with a header "+
 				"whose last column is the target, in the folder that GOBNN_DATA names (it is %q)", name, what, file, folder)
 		}
-		all, err := dataset.OpenCSV(path, dataset.CSVOptions{Task: task})
-		if err != nil {
-			return dataset.Parts{}, err
-		}
+		all := must(dataset.OpenCSV(path, dataset.CSVOptions{Task: task}))
 		all.Name = name
 		if !full {
-			if all, err = firstOf(all, firstRows+firstTest); err != nil {
-				return dataset.Parts{}, err
-			}
+			all = firstOf(all, firstRows+firstTest)
 		}
 		return all.Split(dataset.Fractions{Train: .5, Test: .5}, uint64(repetition))
 	}

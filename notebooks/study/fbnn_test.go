@@ -46,7 +46,7 @@ func TestFBNNRepetition(t *testing.T) {
 			parts := must(d.parts(0, false))
 			for _, part := range []**dataset.Dataset{&parts.Train, &parts.Test} {
 				if *part != nil { // else in blocks
-					*part = must(firstOf(*part, 100))
+					*part = firstOf(*part, 100)
 				}
 			}
 			r := fbnnRun{fbnnSet: d, method: c.method, epochs: 2, parts: parts, rows: 60, say: func(string, ...any) {}}

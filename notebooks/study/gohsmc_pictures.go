@@ -2,7 +2,6 @@ package study
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -96,21 +95,12 @@ func (s pictureSet) contenders(batch, rows, epochs int) (all []contender) {
 
 // parts are the parts of a repetition, which is the seed of the split.
 func (size pictureSize) parts(load loader, seed uint64) (parts dataset.Parts, err error) {
+	defer caught(&err)
 	train, test, err := load()
-	if err != nil {
-		return parts, err
-	}
-	if parts, err = train.Split(dataset.Fractions{Train: 5. / 6, Validation: 1. / 6}, seed); err != nil {
-		return parts, err
-	}
-	if parts.Train, err = firstOf(parts.Train, size.train); err != nil {
-		return parts, err
-	}
-	if parts.Validation, err = firstOf(parts.Validation, size.validation); err != nil {
-		return parts, err
-	}
-	parts.Test, err = firstOf(test, size.test)
-	return parts, err
+	failOn(err)
+	parts = must(train.Split(dataset.Fractions{Train: 5. / 6, Validation: 1. / 6}, seed))
+	return dataset.Parts{Train: firstOf(parts.Train, size.train), Validation: firstOf(parts.Validation, size.validation),
+		Test: firstOf(test, size.test)}, nil
 }
 
 // loader gives the makers' parts of a data set.
@@ -118,12 +108,13 @@ type loader func() (train, test *dataset.Dataset, err error)
 
 // once reads pictures when they are first asked for.
 func once(load loader) loader {
-	var begun sync.Once
-	var train, test *dataset.Dataset
-	var err error
-	return func() (*dataset.Dataset, *dataset.Dataset, error) {
-		begun.Do(func() { train, test, err = load() })
-		return train, test, err
+	parts := sync.OnceValues(func() (parts dataset.Parts, err error) {
+		parts.Train, parts.Test, err = load()
+		return parts, err
+	})
+	return func() (train, test *dataset.Dataset, err error) {
+		all, err := parts()
+		return all.Train, all.Test, err
 	}
 }
 
@@ -295,17 +286,12 @@ func detectionTrials(o Options) (all []*trial, err error) {
 		run := func(ctx context.Context, repetition int) (Result, error) {
 			parts := must(size.parts(s.load, uint64(repetition)))
 			_, outside, err := guidedFashion.load()
-			if err == nil {
-				outside, err = firstOf(outside, size.test)
+			failOn(err)
+			posterior := must(b.best(ctx, c, parts, uint64(repetition)))
+			if posterior == nil {
+				return diverged(), nil
 			}
-			if err != nil {
-				return Result{}, err
-			}
-			posterior, err := b.best(ctx, c, parts, uint64(repetition))
-			if err != nil || posterior == nil {
-				return diverged(), err
-			}
-			return detected(ctx, posterior, parts, outside)
+			return detected(ctx, posterior, parts, firstOf(outside, size.test)), nil
 		}
 		all = append(all, &trial{Key: key, reps: size.reps, run: run,
 			paper: reportedIn("gohsmc.table5", key.Data)[c.name]})
@@ -317,7 +303,7 @@ func detectionTrials(o Options) (all []*trial, err error) {
 // other scores.
 func detected(
 	ctx context.Context, posterior *bayes.Posterior, parts dataset.Parts, outside *dataset.Dataset,
-) (r Result, err error) {
+) (r Result) {
 	var predictions [3]bayes.Prediction
 	for i, part := range []*dataset.Dataset{parts.Validation, parts.Test, outside} {
 		predictions[i] = must(posterior.Predict(ctx, part.X))
@@ -331,11 +317,9 @@ func detected(
 		{"maximum probability", metric.LeastConfidence},
 	} {
 		var scores [3][]float64
-		var errs [3]error
 		for i, p := range predictions {
-			scores[i], errs[i] = score.of(p)
+			scores[i] = must(score.of(p))
 		}
-		failOn(errors.Join(errs[:]...))
 		detection := must(metric.Detect(scores[1], scores[2]))
 		if score.name != "" {
 			r.Values["AUROC by "+score.name] = detection.ROC.AUC()
@@ -353,5 +337,5 @@ func detected(
 			r.Series["true positive rate"] = append(r.Series["true positive rate"], detection.ROC.At(rate))
 		}
 	}
-	return r, nil
+	return r
 }

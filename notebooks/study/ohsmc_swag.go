@@ -38,16 +38,11 @@ func (m publishedSWAG) Prepare(*fit.Job) (fit.Method, error) { return m, nil }
 const swagMoments = 20_000
 
 // Run implements fit.Method. The training of the first part is that with which the second begins.
-func (m publishedSWAG) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
-	best, err := j.RunFirst(ctx, baseline.MAP{Training: m.Training})
-	if err != nil {
-		return nil, err
-	}
-	around, err := j.RunFirst(ctx, baseline.SWAG{Training: m.Training, Collect: m.Collect, Rank: m.Rank,
-		Samples: swagMoments})
-	if err != nil {
-		return nil, err
-	}
+func (m publishedSWAG) Run(ctx context.Context, j *fit.Job) (result *fit.Result, err error) {
+	defer caught(&err)
+	best := must(j.RunFirst(ctx, baseline.MAP{Training: m.Training}))
+	around := must(j.RunFirst(ctx, baseline.SWAG{Training: m.Training, Collect: m.Collect, Rank: m.Rank,
+		Samples: swagMoments}))
 	draws := mat.NewDense(swagMoments, j.Bound.D, must(compute.Float64s(must(around.Posterior.Draws()).Phi)))
 	var covariance mat.SymDense
 	stat.CovarianceMatrix(&covariance, draws, nil)
@@ -68,7 +63,7 @@ func (m publishedSWAG) Run(ctx context.Context, j *fit.Job) (*fit.Result, error)
 			out.Set(i, k, out.At(i, k)+mean)
 		}
 	}
-	result := fit.Details[*train.Details](around).Result(around.Status)
+	result = fit.Details[*train.Details](around).Result(around.Status)
 	result.Approximation = "a Gaussian around the path of a gradient descent, with psi of before it"
 	result.Draws = bayes.Draws{Psi: must(best.Posterior.Draws()).Psi, LogWeights: bayes.EqualLogWeights(m.Samples),
 		Phi: compute.Floats(j.DType, out.RawMatrix().Data, m.Samples, j.Bound.D)}

@@ -176,9 +176,9 @@ func (s synthetic) trials(o Options) ([]*trial, error) {
 		}}
 		run := func(ctx context.Context, repetition int) (Result, error) {
 			parts := must(s.parts(uint64(repetition)))
-			posterior, err := b.best(ctx, c, parts, uint64(repetition))
-			if err != nil || posterior == nil {
-				return diverged(), err
+			posterior := must(b.best(ctx, c, parts, uint64(repetition)))
+			if posterior == nil {
+				return diverged(), nil
 			}
 			r := Result{Values: s.score(must(posterior.Predict(ctx, parts.Test.X)), parts.Test)}
 			if repetition < drawnSeeds {

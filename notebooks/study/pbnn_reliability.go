@@ -99,9 +99,7 @@ var reliabilityDigits = reliabilityData{
 	name: "mnist", network: nn.MLP{Hidden: []int{20}, Activation: nn.ReLU}, noise: bayes.Categorical{},
 	parts: func(seed uint64) (dataset.Parts, error) {
 		train, test, err := digits()
-		if err != nil {
-			return dataset.Parts{}, err
-		}
+		failOn(err)
 		parts, err := train.Split(dataset.Fractions{Train: 5. / 6, Validation: 1. / 6}, seed)
 		parts.Test = test
 		return parts, err
@@ -183,7 +181,7 @@ func (r *repetition) sample(ctx context.Context, o Options, method string) (Resu
 	out := Result{Values: map[string]float64{"acceptance": found.Acceptance, "sigma^2": found.Noise,
 		"skewness bias": found.Bias}, Series: map[string][]float64{}}
 	failOn(r.score(ctx, result.Posterior, r.parts.Test, "", out))
-	some := must(firstOf(r.parts.Test, 200))
+	some := firstOf(r.parts.Test, 200)
 	out.Values["R-hat"] = medianRHat(must(result.Posterior.Predict(ctx, some.X)), draws)
 	if r.beyond != nil {
 		err = r.score(ctx, result.Posterior, r.beyond(r.seed), inGap, out)

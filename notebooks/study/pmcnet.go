@@ -102,12 +102,9 @@ func load(name string) (*dataset.Dataset, error) {
 
 // published is the authors' split of an embedded data set.
 func published(name string) func(uint64) (dataset.Parts, error) {
-	return func(uint64) (dataset.Parts, error) {
-		data, err := load(name)
-		if err != nil {
-			return dataset.Parts{}, err
-		}
-		return data.PublishedSplit(dataset.PMCnet, 0)
+	return func(uint64) (parts dataset.Parts, err error) {
+		defer caught(&err)
+		return must(load(name)).PublishedSplit(dataset.PMCnet, 0)
 	}
 }
 
@@ -166,14 +163,10 @@ func grey(d *dataset.Dataset, _ uint64) (*dataset.Dataset, error) { return pictu
 // changed are a set's parts, changed each by its number from 1.
 func changed(load loader, change func(d *dataset.Dataset, part uint64) (*dataset.Dataset, error)) loader {
 	return func() (train, test *dataset.Dataset, err error) {
-		if train, test, err = load(); err != nil {
-			return nil, nil, err
-		}
-		if train, err = change(train, 1); err != nil {
-			return nil, nil, err
-		}
-		test, err = change(test, 2)
-		return train, test, err
+		defer caught(&err)
+		train, test, err = load()
+		failOn(err)
+		return must(change(train, 1)), must(change(test, 2)), nil
 	}
 }
 
@@ -434,9 +427,7 @@ func (r pmcnetRun) repetition(ctx context.Context, m pmcnetMethod, scale float64
 		r.say("%s, %s: %v", r.name, m.name, err)
 		return diverged(), nil
 	}
-	if err != nil {
-		return out, err
-	}
+	failOn(err)
 	out.Values = f.values
 	out.Values["prior scale"] = scale
 	p := must(f.posterior.Predict(ctx, parts.Test.X))
@@ -532,19 +523,14 @@ func scoreRegression(p bayes.Prediction, test *dataset.Dataset, out Result) {
 // timed is a repetition of table 11: the seconds of a fit for which all is compiled, and the milliseconds that a row's
 // prediction takes.
 func (r pmcnetRun) timed(ctx context.Context, m pmcnetMethod, scale float64) (Result, error) {
-	if _, _, err := r.fit(ctx, m, scale, nil); err != nil { // compiles
-		return Result{}, err
-	}
+	_, _, err := r.fit(ctx, m, scale, nil) // compiles
+	failOn(err)
 	last, parts, err := r.fit(ctx, m, scale, nil)
-	if err != nil {
-		return Result{}, err
-	}
+	failOn(err)
 	var seconds float64
 	for range 2 {
 		begun := time.Now()
-		if _, err := last.posterior.Predict(ctx, parts.Test.X); err != nil {
-			return Result{}, err
-		}
+		must(last.posterior.Predict(ctx, parts.Test.X))
 		seconds = time.Since(begun).Seconds()
 	}
 	return Result{Values: map[string]float64{"training [s]": last.seconds,
