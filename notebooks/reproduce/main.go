@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -107,12 +106,9 @@ func isAsked(asked []string, name string) bool {
 
 // known is an error if something is asked for that list does not have.
 func known(asked, notebooks []string) error {
-	all := slices.Clone(notebooks)
+	all := slices.Concat(notebooks, study.InTurn())
 	for _, paper := range study.Papers {
 		all = append(all, paper.Name)
-	}
-	for _, s := range study.All() {
-		all = append(all, s.ID)
 	}
 	for _, name := range asked {
 		if !slices.Contains(all, name) {
@@ -199,10 +195,6 @@ func listNotebooks(out io.Writer, width int, folder string, notebooks, asked []s
 		if err != nil {
 			return err
 		}
-		if len(asked) > 0 {
-			entry(out, width, name, title, cmp.Or(took.Line(estimate, untimed...), "not timed yet"))
-			continue
-		}
 		minutes := "not timed"
 		if estimate > 0 {
 			if minutes = took.Text(estimate); len(untimed) > 0 {
@@ -265,42 +257,34 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 		return study.Distribute(ctx, asked.on, asked.studies, asked.options)
 	}
 	root, err := projectRoot()
-	commit := "" // outside of a clone it is not known
 	if err == nil {
-		commit, err = commitOf(ctx, root)
+		asked.options.Commit, err = commitOf(ctx, root) // outside of a clone it is not known
 	}
-	asked.options.Commit = commit
 	var records *study.Records
-	if asked.cells {
+	if asked.record || asked.verify || asked.cells {
+		if err != nil {
+			return fmt.Errorf("-record, -verify and -cells are of a clone: %w", err)
+		}
 		if records, err = study.OpenRecords(root); err != nil {
 			return err
 		}
+	}
+	switch {
+	case asked.cells:
 		for _, s := range asked.studies {
 			fmt.Fprintf(out, "%s: %s\n%s", s.ID, s.Title, study.Text(records.Cells(s.ID)))
 		}
 		return nil
-	}
-	if asked.record || asked.verify {
-		if err != nil {
-			return fmt.Errorf("-record and -verify: which commit is it? %w", err)
-		}
-		if records, err = study.OpenRecords(root); err != nil {
-			return err
-		}
-	}
-	if asked.verify {
+	case asked.verify:
 		asked.options.Progress = func(line string) { fmt.Fprintln(out, line) }
 		err := records.Verify(ctx, asked.studies, asked.options, asked.limits)
 		if !asked.record {
 			return err
 		}
 		return errors.Join(err, records.Save())
-	}
-	if asked.record && len(asked.studies) == 0 {
+	case asked.record && len(asked.studies) == 0:
 		return records.Save()
-	}
-	var failed []error
-	if asked.on != "" {
+	case asked.on != "":
 		o := asked.options
 		o.Progress = say
 		err := study.Distribute(ctx, asked.on, asked.studies, o)
@@ -311,6 +295,7 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 			return fmt.Errorf("%w\n(what is done is kept; the same command goes on from there)", err)
 		}
 	}
+	var failed []error
 	for _, s := range asked.studies {
 		one := asked
 		if asked.hours > 0 {
@@ -321,11 +306,10 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 			return errors.New("interrupted: what is done is kept; the same command (without -fresh) goes on from there")
 		}
 		if records != nil && len(cells) > 0 {
-			fault := records.Record(s, one.options, cells, commit)
-			if fault == nil {
-				fault = records.Save()
+			if fault := records.Record(s, one.options, cells, asked.options.Commit); fault != nil {
+				return errors.Join(err, fault)
 			}
-			if fault != nil {
+			if fault := records.Save(); fault != nil {
 				return errors.Join(err, fault)
 			}
 		}
@@ -402,8 +386,7 @@ are those of "go run ./notebooks list".
 	}
 	if len(ids) == 0 && asked.verify {
 		ids = study.InTurn()
-	}
-	if len(ids) == 0 && !asked.record {
+	} else if len(ids) == 0 && !asked.record {
 		return asked, errors.New("reproduce: which study? `go run ./notebooks list` shows their IDs")
 	}
 	if o.Reps < 0 || o.Epochs < 0 {
@@ -444,21 +427,14 @@ func (r request) run(ctx context.Context, s study.Experiment, out io.Writer) ([]
 
 // where says where the figure and the repetitions of a study lie.
 func where(out io.Writer, s study.Experiment, o study.Options) error {
-	path, err := o.FigureFile(s.ID)
-	if err != nil {
-		return err
+	figure, err := o.FigureFile(s.ID)
+	folder, fault := o.ResultDir()
+	for _, at := range [][2]string{{"figure", figure}, {"kept results", folder}} {
+		if _, err := os.Stat(at[1]); err == nil {
+			fmt.Fprintf(out, "%s: %s\n", at[0], at[1])
+		}
 	}
-	if _, err := os.Stat(path); err == nil {
-		fmt.Fprintf(out, "figure: %s\n", path)
-	}
-	folder, err := o.ResultDir()
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(folder); err == nil {
-		fmt.Fprintf(out, "kept results: %s\n", folder)
-	}
-	return nil
+	return errors.Join(err, fault)
 }
 
 // commitOf is the last commit of the clone that the command runs in which changed code, so that texts and records may

@@ -65,7 +65,7 @@ func TestListNames(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
 	for name, c := range map[string]struct{ has, not []string }{
 		"ohsmc.table8": {[]string{"  ohsmc.table8  "}, []string{"NOTEBOOKS", "  ohsmc.table1  ", "pmcnet"}},
-		"quickstart":   {[]string{"NOTEBOOKS", "  quickstart  ", "not timed yet"}, []string{"STUDIES", "guided"}},
+		"quickstart":   {[]string{"NOTEBOOKS", "  quickstart  ", "  not timed  "}, []string{"STUDIES", "guided"}},
 		"ohsmc":        {[]string{"NOTEBOOKS", "  ohsmc  ", "  ohsmc.table8  ", "  ohsmc.fig5  "}, []string{"pmcnet.table2"}},
 	} {
 		var out bytes.Buffer
