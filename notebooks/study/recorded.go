@@ -267,11 +267,13 @@ func (r *Records) section(out *strings.Builder, e Experiment, metrics ...string)
 	}
 }
 
-// mostRows is the number of rows above which a table leaves out methods that neither the paper nor a claim is about.
+// mostRows is the number of rows above which a table leaves out methods that neither the paper nor a claim is about,
+// and is made of matrices where these have fewer lines.
 const mostRows = 40
 
 // table writes the numbers of some metrics, or of those that the paper has, or of all: a row for each data set and
-// method, or for one metric a matrix, and below it what is the same of all rows and where they were measured.
+// method, or a matrix for each metric where there are few or the rows would be many, and below it what is the same of
+// all rows and where they were measured.
 func (s recorded) table(out *strings.Builder, as shownAs) {
 	cells, metrics := s.cells(), as.metrics
 	in := func(metric string, paper bool) bool {
@@ -287,30 +289,32 @@ func (s recorded) table(out *strings.Builder, as shownAs) {
 	}
 	cells = slices.DeleteFunc(cells, func(c Cell) bool { return !slices.Contains(metrics, c.Metric) })
 	reported := slices.ContainsFunc(metrics, func(m string) bool { return in(m, true) })
+	few := len(metrics) == 1 || len(metrics) == 2 && !reported
 	var said []string
-	if len(metrics) == 1 || len(metrics) == 2 && !reported {
-		for _, m := range metrics {
-			out.WriteString("\n" + Matrix(cells, m))
+	rows := func() int { return len(distinct(cells, func(c Cell) string { return c.Data + "\n" + c.Method })) }
+	if all := rows(); reported && !few && all > mostRows {
+		cells = slices.DeleteFunc(cells, func(c Cell) bool {
+			return c.Paper == nil && !strings.Contains(as.named(), c.Method) &&
+				!slices.ContainsFunc(s.Cells, func(o recordedCell) bool { return o.Method == c.Method && o.Paper != nil })
+		})
+		if left := all - rows(); left > 0 {
+			said = append(said, fmt.Sprintf("%d rows of other methods: `reproduce %s -cells`", left, s.Study))
 		}
+	}
+	matrices := ""
+	for _, m := range metrics {
+		matrices += "\n" + Matrix(cells, m)
+	}
+	if few || max(mostRows, strings.Count(matrices, "\n")) < rows() {
+		out.WriteString(matrices)
 		var reps []int
 		for _, c := range cells {
 			reps = append(reps, c.Reps)
 		}
-		said = append(said, "n: "+span(reps, "%d"))
-		if reported {
+		if said = append([]string{"n: " + span(reps, "%d")}, said...); reported {
 			said = append(said, "in brackets the paper's")
 		}
 	} else {
-		rows := func(c Cell) string { return c.Data + c.Method }
-		if all := distinct(cells, rows); reported && len(all) > mostRows {
-			cells = slices.DeleteFunc(cells, func(c Cell) bool {
-				return c.Paper == nil && !strings.Contains(as.named(), c.Method) &&
-					!slices.ContainsFunc(s.Cells, func(o recordedCell) bool { return o.Method == c.Method && o.Paper != nil })
-			})
-			if left := len(all) - len(distinct(cells, rows)); left > 0 {
-				said = append(said, fmt.Sprintf("%d rows of other methods: `reproduce %s -cells`", left, s.Study))
-			}
-		}
 		said = append(inRows(out, cells, metrics, in), said...)
 	}
 	said = append(said, "measured at "+strings.Join(distinct(cells, func(c Cell) string { return c.Commit }), ", "))
