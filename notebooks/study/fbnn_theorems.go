@@ -89,9 +89,7 @@ func posteriorErrors(ctx context.Context, d *fbnn.Details) (Result, error) {
 		}
 	}
 	truth, emulated, err := d.Potentials(ctx, theta)
-	if err != nil {
-		return Result{}, err
-	}
+	failOn(err)
 	p, q, off := make([]float64, len(truth)), make([]float64, len(truth)), make([]float64, len(truth))
 	for k := range p {
 		p[k], q[k], off[k] = logPrior[k]-truth[k], logPrior[k]-emulated[k], emulated[k]-truth[k]

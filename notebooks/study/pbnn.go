@@ -93,7 +93,7 @@ func penaltyTrials(o Options, id string, model bayes.Model, data *dataset.Datase
 		key := Key{Study: id, Data: data.Name, Method: r.name,
 			Settings: []any{penaltyVersion, model, settings, draws, r.thin, penaltyChains, data.Hash()}}
 		sample := func(ctx context.Context, repetition int) (Result, error) {
-			start := must(modes(ctx))
+			start := modes(ctx)
 			chains := pbnn.Sampling{Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: max(20, draws*r.thin/2)}
 			result, err := fit.Fit(ctx, bayes.Model{}, fit.From{Trained: start, Method: withSettings(r.sampler, chains)},
 				dataset.Parts{Train: data}, run.Settings{Seed: uint64(repetition + 1)})
@@ -142,31 +142,24 @@ func bandOf(ctx context.Context, result *fit.Result, grid *mat.Dense, draws int)
 // penaltyStarts is a mode for each chain: members of a deep ensemble, trained for 200 epochs, or fewer if asked for.
 // The full posterior has many modes, and no chain goes from one to another: chains that all begin at one mode would
 // show that mode's width only, and chains from the prior can get stuck where noise rejects every proposal.
-func penaltyStarts(ctx context.Context, o Options, model bayes.Model, data *dataset.Dataset) (*bayes.Posterior, error) {
-	epochs := 200
-	if o.Epochs > 0 {
-		epochs = min(epochs, o.Epochs)
-	}
+func penaltyStarts(ctx context.Context, o Options, model bayes.Model, data *dataset.Dataset) *bayes.Posterior {
+	epochs := min(200, cmp.Or(o.Epochs, 200))
 	model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
 	modes := baseline.Ensemble{Training: baseline.Training{Epochs: epochs}, Members: penaltyChains}
 	r, err := fit.Fit(ctx, model, modes, dataset.Parts{Train: data}, run.Settings{Seed: 1})
-	if err := ended(ctx, err); err != nil {
-		return nil, fmt.Errorf("modes to begin at: %w", err)
-	}
-	return r.Posterior, nil
+	failOn(ended(ctx, err))
+	return r.Posterior
 }
 
 // onceStarts returns penaltyStarts, trained at the first call. A study whose repetitions are all kept does not train
 // them.
-func onceStarts(o Options, model bayes.Model, data *dataset.Dataset) func(context.Context) (*bayes.Posterior, error) {
+func onceStarts(o Options, model bayes.Model, data *dataset.Dataset) func(context.Context) *bayes.Posterior {
 	var modes *bayes.Posterior
-	return func(ctx context.Context) (*bayes.Posterior, error) {
-		if modes != nil {
-			return modes, nil
+	return func(ctx context.Context) *bayes.Posterior {
+		if modes == nil {
+			modes = penaltyStarts(ctx, o, model, data)
 		}
-		var err error
-		modes, err = penaltyStarts(ctx, o, model, data)
-		return modes, err
+		return modes
 	}
 }
 

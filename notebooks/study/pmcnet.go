@@ -310,16 +310,12 @@ func (d pmcnetData) priorScale(ctx context.Context, o Options, repetition int) f
 	found := must(store.once(ctx, key, repetition, repetition+1, func(ctx context.Context, _ int) (Result, error) {
 		r := pmcnetRun{pmcnetData: d, seed: uint64(repetition), say: o.say}
 		r.curves = false
-		best, err := goldenSection(math.Log(scaleFrom), math.Log(scaleTo), scaleFits,
-			func(log float64) (float64, error) {
-				f, parts, err := r.fit(ctx, m, math.Exp(log), nil)
-				if err != nil {
-					return 0, err
-				}
-				scores, err := metric.Of(ctx, f.posterior, parts.Validation)
-				return scores[0].Value, err
-			})
-		return Result{Values: map[string]float64{"scale": math.Exp(best.X), "NLPD": best.Value}}, err
+		best := goldenSection(math.Log(scaleFrom), math.Log(scaleTo), scaleFits, func(log float64) float64 {
+			f, parts, err := r.fit(ctx, m, math.Exp(log), nil)
+			failOn(err)
+			return must(metric.Of(ctx, f.posterior, parts.Validation))[0].Value
+		})
+		return Result{Values: map[string]float64{"scale": math.Exp(best.X), "NLPD": best.Value}}, nil
 	}))
 	return found.Values["scale"]
 }

@@ -105,8 +105,8 @@ func (e Experiment) rows(o Options, claimed []string) (all []rowRecord, err erro
 		r := slices.MinFunc(kept, func(a, b Result) int { return cmp.Compare(a.Seconds, b.Seconds) })
 		cheapest := slices.IndexFunc(kept, func(a Result) bool { return a.Seconds == r.Seconds })
 		now := rowRecord{Data: t.Data, Method: t.Method, Key: at.digest, Full: o.Full, Epochs: o.Epochs, Repetition: cheapest,
-			Reps: len(kept), Seconds: r.Seconds, Values: map[string][2]string{}, Machine: r.Machine,
-			Commit: cmp.Or(r.Commit, o.Commit)}
+			Reps: len(kept), Seconds: r.Seconds, Values: map[string][2]string{}, Each: map[string][]string{},
+			Machine: r.Machine, Commit: cmp.Or(r.Commit, o.Commit)}
 		for _, c := range Cells(t.Key, kept, nil) {
 			value, has := r.Values[c.Metric]
 			if has && !timed(c.Metric) && (len(e.metrics) == 0 || slices.Contains(e.metrics, c.Metric)) {
@@ -115,15 +115,12 @@ func (e Experiment) rows(o Options, claimed []string) (all []rowRecord, err erro
 		}
 		for _, metric := range claimed {
 			if _, has := r.Values[metric]; has && len(kept) > 1 {
-				if now.Each == nil {
-					now.Each = map[string][]string{}
-				}
 				for _, one := range kept {
 					now.Each[metric] = append(now.Each[metric], strconv.FormatFloat(one.Values[metric], 'g', 6, 64))
 				}
 			}
 		}
-		if len(now.Values) > 0 || now.Each != nil {
+		if len(now.Values)+len(now.Each) > 0 {
 			all = append(all, now)
 		}
 	}
