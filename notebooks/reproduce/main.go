@@ -262,8 +262,8 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	}
 	var records *study.Records
 	if asked.record || asked.verify || asked.cells {
-		if err != nil {
-			return fmt.Errorf("-record, -verify and -cells are of a clone: %w", err)
+		if root == "" || err != nil && !asked.cells { // which need not know the commit
+			return fmt.Errorf("-record and -verify are of a clone, -cells of the project: %w", err)
 		}
 		if records, err = study.OpenRecords(root); err != nil {
 			return err
