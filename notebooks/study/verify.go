@@ -17,6 +17,8 @@ import (
 	"sync"
 
 	"gobnn/bayes/compute"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // rowRecord is what is recorded of a method on a data set besides its cells: the key of its settings, and its cheapest
@@ -128,12 +130,12 @@ func (e Experiment) rows(o Options, claimed []string) (all []rowRecord, err erro
 }
 
 // compare is an error where a repetition that was computed again is not the recorded one: by each bit on the same
-// machine. Elsewhere sums are rounded in another order, after which a chain is another chain; there the recorded mean,
-// with this repetition in place of its own, must stay within its standard error, or within a tenth where there is but
-// one repetition. The text says how near it is.
+// machine. Elsewhere sums are rounded in another order, after which a chain may be another chain: there the two may
+// differ as far as repetitions do, by Student's t, with a false alarm in a million numbers; how far a single repetition
+// may be off is not known. The text says how near it is.
 func (r rowRecord) compare(again Result) (text string, err error) {
 	var off []string
-	worst, here := 0., r.Machine == machine()
+	text, worst, here := "the same bits", 0., r.Machine == machine()
 	for _, name := range slices.Sorted(maps.Keys(r.Values)) {
 		was, now := r.Values[name][0], "nothing"
 		if value, has := again.Values[name]; has {
@@ -145,22 +147,21 @@ func (r rowRecord) compare(again Result) (text string, err error) {
 		a, _ := strconv.ParseFloat(was, 64) // what cannot be read differs
 		b, unread := strconv.ParseFloat(now, 64)
 		se, _ := strconv.ParseFloat(r.Values[name][1], 64)
-		kind, share := "standard error", math.Abs(b-a)/float64(r.Reps)/se
-		if !(se > 0) {
-			kind, share = "tenth", math.Abs(b-a)/math.Abs(a/10)
+		errors, most := math.Abs(b-a)/se, math.Inf(1)
+		if n := float64(r.Reps); n > 1 && se > 0 {
+			most = math.Sqrt(2*n) * distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(1-.5e-6)
+			worst = max(worst, errors)
 		}
-		if worst = max(worst, share); here || unread != nil || !(share <= 1) {
-			off = append(off, fmt.Sprintf("%s %s was %s (%.2g of its %s)", name, now, was, share, kind))
+		text = fmt.Sprintf("off by at most %.2g standard errors", worst)
+		if here || unread != nil || math.IsNaN(b) || errors > most {
+			off = append(off, fmt.Sprintf("%s %s was %s (%.2g standard errors)", name, now, was, errors))
 		}
 	}
 	if len(off) > 0 {
-		what := map[bool]string{true: "not the same bits", false: "differs by more than its error"}[here]
+		what := map[bool]string{true: "not the same bits", false: "further off than repetitions are"}[here]
 		return "", fmt.Errorf("%s: %d of %d: %s", what, len(off), len(r.Values), strings.Join(off[:min(3, len(off))], ", "))
 	}
-	if worst == 0 {
-		return "the same bits", nil
-	}
-	return fmt.Sprintf("off by at most %.2g of the error", worst), nil
+	return text, nil
 }
 
 // Limits say which rows are verified.
