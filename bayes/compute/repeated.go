@@ -55,6 +55,7 @@ func Work(nodes []*graph.Node) (work int) {
 // steps, such as a batch from the numbers of its rows: before the loop, so that what it reads is not copied into it.
 type Batches struct {
 	Reads []string // entries of the state
+	Alone bool     // a call makes one step, such as where each has rows of its own in the state
 	Make  func(state Nodes, inputs []*graph.Node) []*graph.Node
 }
 
@@ -95,7 +96,7 @@ func (r *Repeated) Run(state *State, steps int, inputs func(i int) []any) (recor
 // prepare decides how many steps a call makes, and prepares its program.
 func (r *Repeated) prepare(state *State, inputs []any) (err error) {
 	all := append(slices.Clone(r.reads), r.batches.Reads...)
-	if r.most = 1; r.engine.IsXLA() && state.layout == nil {
+	if r.most = 1; r.engine.IsXLA() && state.layout == nil && !r.batches.Alone {
 		r.most = r.mostOf(state, all, inputs)
 	}
 	if r.most > 1 {

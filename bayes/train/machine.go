@@ -115,7 +115,7 @@ func (r *training) begin(ctx context.Context) (state *compute.State, release fun
 	key := compute.KeyOf("train", r.Learner, r.DType, r.Train.Count, r.Validation.Count, r.BatchSize, optimiser,
 		r.streamed != nil)
 	if r.compiled, release, err = compute.Keep(r.Engine, key, func() (*programs, error) {
-		return newPrograms(r.Engine, r.DType, r.Learner, optimiser, r.validates())
+		return newPrograms(r.Engine, r.DType, r.Learner, optimiser, r.validates(), r.streamed != nil)
 	}); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}

@@ -31,7 +31,7 @@ func (p *programs) Close() {
 
 // newPrograms prepares the programs of a learner.
 func newPrograms(
-	engine *compute.Engine, dtype compute.DType, learner Learner, optimiser Adam, validates bool,
+	engine *compute.Engine, dtype compute.DType, learner Learner, optimiser Adam, validates, streamed bool,
 ) (*programs, error) {
 	p := &programs{Learner: learner, optimiser: optimiser}
 	carried := []string{"theta", "mean", "square"}
@@ -42,7 +42,9 @@ func newPrograms(
 		}
 	}
 	add(&p.initial, "initial state", []string{"train_y"}, carried, p.initialStep)
-	p.step = compute.NewRepeated(engine, "train step", carried, carried, density.TrainBatches(), p.trainStep)
+	batches := density.TrainBatches()
+	batches.Alone = streamed
+	p.step = compute.NewRepeated(engine, "train step", carried, carried, batches, p.trainStep)
 	if validates {
 		best := run.BestEntries("theta")
 		add(&p.validate, "validation", append(best, "theta", "valid_x", "valid_y"), best, p.validateStep)
