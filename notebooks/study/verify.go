@@ -151,8 +151,10 @@ func (r rowRecord) compare(again Result) (text string, err error) {
 		if n := float64(r.Reps); n > 1 && se > 0 {
 			most = math.Sqrt(2*n) * distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(1-.5e-6)
 			worst = max(worst, errors)
+			text = fmt.Sprintf("off by at most %.2g standard errors", worst)
+		} else if worst == 0 {
+			text = "other digits, and no spread of repetitions to judge them by"
 		}
-		text = fmt.Sprintf("off by at most %.2g standard errors", worst)
 		if here || unread != nil || math.IsNaN(b) || errors > most {
 			off = append(off, fmt.Sprintf("%s %s was %s (%.2g standard errors)", name, now, was, errors))
 		}
