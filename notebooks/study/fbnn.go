@@ -297,24 +297,39 @@ func (r fbnnRun) fit(ctx context.Context) (*fbnnFit, error) {
 }
 
 // repetition fits the method and scores it. A method that cannot go on, such as delayed acceptance that never accepts,
-// has the NLPD of no prediction, and says why.
+// or an emulated chain whose states run away, has the NLPD of no prediction, and says why.
 func (r fbnnRun) repetition(ctx context.Context) (Result, error) {
+	cannot := func(err error) bool {
+		for _, of := range []error{baseline.ErrDiverged, mcmc.ErrStuck, fbnn.ErrEmulator, bayes.ErrNotFinite} {
+			if errors.Is(err, of) {
+				r.say("%s, %s, repetition %d: %v", r.name, r.method.name, r.seed+1, err)
+				return true
+			}
+		}
+		failOn(err)
+		return false
+	}
 	f, err := r.fit(ctx)
-	if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, mcmc.ErrStuck) || errors.Is(err, fbnn.ErrEmulator) {
-		r.say("%s, %s, repetition %d: %v", r.name, r.method.name, r.seed+1, err)
+	if cannot(err) {
 		return diverged(), nil
 	}
-	failOn(err)
 	for _, w := range f.warnings {
 		r.say("%s, %s, repetition %d: %s", r.name, r.method.name, r.seed+1, w)
 	}
 	out := Result{Values: map[string]float64{"seconds of a fit": f.seconds, "warnings": float64(len(f.warnings))},
 		Series: map[string][]float64{}}
-	p := must(f.predict(ctx, r.parts.Test.X))
+	p, err := f.predict(ctx, r.parts.Test.X)
+	if cannot(err) {
+		return diverged(), nil
+	}
 	r.score(p, out, "")
 	r.outline(p, out)
 	if strings.HasSuffix(r.method.name, inPaper) {
-		r.score(must(f.posterior.Predict(ctx, r.parts.Test.X)), out, ofNetwork)
+		network, err := f.posterior.Predict(ctx, r.parts.Test.X)
+		if cannot(err) {
+			return diverged(), nil
+		}
+		r.score(network, out, ofNetwork)
 	}
 	if f.own == nil {
 		r.potential(ctx, f, out)

@@ -108,7 +108,7 @@ func (s *Store) once(
 			return run(within, repetition)
 		}
 		if result, err = guarded(); err != nil {
-			return Result{}, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
+			return Result{}, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition+1, err)
 		}
 		result.Seconds, result.Commit, result.Machine = time.Since(start).Seconds(), s.commit, machine()
 		failOn(s.save(key, at, repetition, result))

@@ -89,7 +89,7 @@ func TestRepeatFailure(t *testing.T) {
 			}
 			return Result{Values: map[string]float64{"x": 1}}, nil
 		})
-	if !errors.Is(err, fault) || !strings.Contains(err.Error(), "s, d, m, repetition 1") || len(results) != 1 {
+	if !errors.Is(err, fault) || !strings.Contains(err.Error(), "s, d, m, repetition 2") || len(results) != 1 {
 		t.Errorf("%d results, error %v", len(results), err)
 	}
 }
