@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -318,14 +319,15 @@ func (r fbnnRun) repetition(ctx context.Context) (Result, error) {
 	}
 	out := Result{Values: map[string]float64{"seconds of a fit": f.seconds, "warnings": float64(len(f.warnings))},
 		Series: map[string][]float64{}}
-	p, err := f.predict(ctx, r.parts.Test.X)
+	finite := func(p bayes.Prediction, err error) (bayes.Prediction, error) { return p, cmp.Or(err, p.Validate()) }
+	p, err := finite(f.predict(ctx, r.parts.Test.X))
 	if cannot(err) {
 		return diverged(), nil
 	}
 	r.score(p, out, "")
 	r.outline(p, out)
 	if strings.HasSuffix(r.method.name, inPaper) {
-		network, err := f.posterior.Predict(ctx, r.parts.Test.X)
+		network, err := finite(f.posterior.Predict(ctx, r.parts.Test.X))
 		if cannot(err) {
 			return diverged(), nil
 		}
