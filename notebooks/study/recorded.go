@@ -317,7 +317,9 @@ func (s recorded) table(out *strings.Builder, as shownAs) {
 	} else {
 		said = append(inRows(out, cells, metrics, in), said...)
 	}
-	said = append(said, "measured at "+strings.Join(distinct(cells, func(c Cell) string { return c.Commit }), ", "))
+	at := strings.Join(distinct(cells, func(c Cell) string { return c.Commit }), ", ") // of a cell perhaps several
+	at = strings.Join(distinct(strings.Split(at, ", "), func(commit string) string { return commit }), ", ")
+	said = append(said, "measured at "+at)
 	if len(s.Rows) > 0 {
 		checked := distinct(s.Rows, func(r rowRecord) string { return cmp.Or(r.Verified, "no commit yet") })
 		said = append(said, "verified at "+strings.Join(checked, ", "))

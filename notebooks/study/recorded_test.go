@@ -42,7 +42,7 @@ func TestRecord(t *testing.T) {
 	records = must(OpenRecords(root))
 	other := cell("boston", "OHSMC", 4, math.NaN(), 10)
 	other.Metric = "other"
-	failOn(records.Record(of, Options{}, []Cell{cell("boston", "OHSMC", 2, .25, 10), other}, "1111111"))
+	failOn(records.Record(of, Options{}, []Cell{cell("boston", "OHSMC", 2, .25, 10), other}, "1111111, 0000000"))
 	failOn(records.Save())
 	records = must(OpenRecords(root))
 	failOn(records.Check())
