@@ -129,6 +129,9 @@ func (e Experiment) rows(o Options, claimed []string) (all []rowRecord, err erro
 	return all, nil
 }
 
+// unjudged is what compare says of a single repetition on another machine, where it does not come out the same.
+const unjudged = "other digits, and no spread of repetitions to judge them by"
+
 // compare is an error where a repetition that was computed again is not the recorded one: by each bit on the same
 // machine. Elsewhere sums are rounded in another order, after which a chain may be another chain: there the two may
 // differ as far as repetitions do, by Student's t, with a false alarm in a million numbers; how far a single repetition
@@ -153,7 +156,7 @@ func (r rowRecord) compare(again Result) (text string, err error) {
 			worst = max(worst, errors)
 			text = fmt.Sprintf("off by at most %.2g standard errors", worst)
 		} else if worst == 0 {
-			text = "other digits, and no spread of repetitions to judge them by"
+			text = unjudged
 		}
 		if here || unread != nil || math.IsNaN(b) || errors > most {
 			off = append(off, fmt.Sprintf("%s %s was %s (%.2g standard errors)", name, now, was, errors))
@@ -208,7 +211,7 @@ func (r *Records) Verify(ctx context.Context, some []Experiment, o Options, limi
 	}
 	slices.SortStableFunc(queue, func(a, b again) int { return a.turn - b.turn })
 	var failed []string
-	count, spent := 0, 0.
+	count, open, spent := 0, 0, 0.
 	for _, one := range queue {
 		if limits.Within > 0 && spent+one.row.Seconds > limits.Within {
 			continue
@@ -224,11 +227,15 @@ func (r *Records) Verify(ctx context.Context, some []Experiment, o Options, limi
 			o.say("%s: NOT VERIFIED: %v (recorded on %s)", name, err, one.row.Machine)
 			continue
 		}
-		one.row.Verified = o.Commit
+		if text == unjudged {
+			open++
+		} else {
+			one.row.Verified = o.Commit
+		}
 		o.say("%s: %s (repetition %d, %.1f s; measured at %s)", name, text, one.row.Repetition+1, one.row.Seconds,
 			one.row.Commit)
 	}
-	o.say("%d rows verified, %d not", count-len(failed), len(failed))
+	o.say("%d rows verified, %d not, %d with nothing to judge them by", count-open-len(failed), len(failed), open)
 	if len(failed) > 0 {
 		return fmt.Errorf("not verified: %s", strings.Join(failed, "; "))
 	}

@@ -40,6 +40,7 @@ func TestVerify(t *testing.T) {
 		"much elsewhere":     {moved(200), true, "further off than repetitions are: 1 of 2: NLPD 20", true},
 		"no number":          {moved(math.NaN()), true, "NLPD NaN was 1", true},
 		"another version":    {counted(2, func(int) float64 { return 1 }), false, "no longer the study's", true},
+		"alone elsewhere":    {moved(1e-15), true, "0 rows verified, 0 not, 1 with nothing", false},
 		"without the row":    {gone, false, "no longer the study's", true},
 	} {
 		root, o := t.TempDir(), Options{CacheDir: t.TempDir(), Commit: "1111111"}
@@ -47,6 +48,10 @@ func TestVerify(t *testing.T) {
 		failOn(records.Record(first, o, must(first.Run(t.Context(), o)), o.Commit))
 		if c.elsewhere {
 			records.studies[0].Rows[0].Machine = "another"
+		}
+		alone := name == "alone elsewhere"
+		if alone {
+			records.studies[0].Rows[0].Reps = 1
 		}
 		failOn(records.Save())
 		records = must(OpenRecords(root))
@@ -57,7 +62,7 @@ func TestVerify(t *testing.T) {
 			c.fails && !strings.Contains(err.Error(), "counted, d, m") {
 			t.Errorf("%s: %v, %s", name, err, text)
 		}
-		if marked := records.studies[0].Rows[0].Verified == "2222222"; marked == c.fails {
+		if marked := records.studies[0].Rows[0].Verified == "2222222"; marked == (c.fails || alone) {
 			t.Errorf("%s: marked as verified: %v", name, marked)
 		}
 	}
@@ -76,7 +81,7 @@ func TestVerifyLimits(t *testing.T) {
 		none := func(Options) ([]*trial, error) { return []*trial{}, nil }
 		_ = records.Verify(t.Context(), []Experiment{{ID: "a", trials: none}, {ID: "b", trials: none}},
 			Options{Progress: func(line string) { said = line }}, limits)
-		if want := "0 rows verified, " + rows[:1] + " not"; said != want {
+		if want := "0 rows verified, " + rows[:1] + " not, 0 with nothing to judge them by"; said != want {
 			t.Errorf("%+v: %q, want %q", limits, said, want)
 		}
 	}
