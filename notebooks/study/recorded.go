@@ -321,8 +321,15 @@ func (s recorded) table(out *strings.Builder, as shownAs) {
 	at = strings.Join(distinct(strings.Split(at, ", "), func(commit string) string { return commit }), ", ")
 	said = append(said, "measured at "+at)
 	if len(s.Rows) > 0 {
-		checked := distinct(s.Rows, func(r rowRecord) string { return cmp.Or(r.Verified, "no commit yet") })
-		said = append(said, "verified at "+strings.Join(checked, ", "))
+		at := distinct(s.Rows, func(r rowRecord) string { return r.Verified })
+		slices.Sort(at) // first that of rows which are not verified
+		verified := "verified at " + strings.Join(at, ", ")
+		if at[0] == "" {
+			if verified = "not yet verified"; len(at) > 1 {
+				verified = "verified at " + strings.Join(at[1:], ", ") + ", not yet all rows"
+			}
+		}
+		said = append(said, verified)
 	}
 	fmt.Fprintf(out, "\n%s.\n", strings.Join(said, "; "))
 }
