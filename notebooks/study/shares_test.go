@@ -27,7 +27,7 @@ func TestShares(t *testing.T) {
 	if hours := Hours(); hours > 24 {
 		t.Errorf("all take %v hours, want at most a day", hours)
 	}
-	if o := (Options{}).OfAll("ohsmc.fig6", 8); o.Seconds != 8*3600*1/Hours() || o.Reps != 0 {
+	if o := (Options{}).OfAll("ohsmc.fig2", 8); o.Seconds != 8*3600*.2/Hours() || o.Reps != 0 {
 		t.Errorf("%+v", o)
 	}
 }
