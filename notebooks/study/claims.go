@@ -245,17 +245,17 @@ func count(all []outcome, v verdict) (n int) {
 	return n
 }
 
-// judge puts the outcomes of a claim together: it holds in part where some hold; where none does it is contradicted if
-// one is, and not found if one is not.
+// judge puts the outcomes of a claim together: it holds in part where some hold, and no fewer than are contradicted;
+// else it is contradicted if one is, and not found if one is not.
 func (c claim) judge(all []outcome) verdict {
-	switch held := count(all, holds); {
+	switch held, against := count(all, holds), count(all, contradicted); {
 	case c.cannot != "" || len(all) == 0:
 		return cannotJudge
 	case held == len(all):
 		return holds
-	case held > 0:
+	case held > 0 && held >= against:
 		return inPart
-	case count(all, contradicted) > 0:
+	case against > 0:
 		return contradicted
 	case count(all, notFound) > 0:
 		return notFound
