@@ -1,7 +1,6 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -300,38 +299,29 @@ func (r fbnnRun) fit(ctx context.Context) (*fbnnFit, error) {
 // repetition fits the method and scores it. A method that cannot go on, such as delayed acceptance that never accepts,
 // or an emulated chain whose states run away, has the NLPD of no prediction, and says why.
 func (r fbnnRun) repetition(ctx context.Context) (Result, error) {
-	cannot := func(err error) bool {
-		for _, of := range []error{baseline.ErrDiverged, mcmc.ErrStuck, fbnn.ErrEmulator, bayes.ErrNotFinite} {
-			if errors.Is(err, of) {
-				r.say("%s, %s, repetition %d: %v", r.name, r.method.name, r.seed+1, err)
-				return true
-			}
+	out, err := r.scored(ctx)
+	for _, of := range []error{baseline.ErrDiverged, mcmc.ErrStuck, fbnn.ErrEmulator, bayes.ErrNotFinite} {
+		if errors.Is(err, of) {
+			r.say("%s, %s, repetition %d: %v", r.name, r.method.name, r.seed+1, err)
+			return diverged(), nil
 		}
-		failOn(err)
-		return false
 	}
-	f, err := r.fit(ctx)
-	if cannot(err) {
-		return diverged(), nil
-	}
+	return out, err
+}
+
+func (r fbnnRun) scored(ctx context.Context) (out Result, err error) {
+	defer caught(&err)
+	f := must(r.fit(ctx))
 	for _, w := range f.warnings {
 		r.say("%s, %s, repetition %d: %s", r.name, r.method.name, r.seed+1, w)
 	}
-	out := Result{Values: map[string]float64{"seconds of a fit": f.seconds, "warnings": float64(len(f.warnings))},
+	out = Result{Values: map[string]float64{"seconds of a fit": f.seconds, "warnings": float64(len(f.warnings))},
 		Series: map[string][]float64{}}
-	finite := func(p bayes.Prediction, err error) (bayes.Prediction, error) { return p, cmp.Or(err, p.Validate()) }
-	p, err := finite(f.predict(ctx, r.parts.Test.X))
-	if cannot(err) {
-		return diverged(), nil
-	}
+	p := must(f.predict(ctx, r.parts.Test.X))
 	r.score(p, out, "")
 	r.outline(p, out)
 	if strings.HasSuffix(r.method.name, inPaper) {
-		network, err := finite(f.posterior.Predict(ctx, r.parts.Test.X))
-		if cannot(err) {
-			return diverged(), nil
-		}
-		r.score(network, out, ofNetwork)
+		r.score(must(f.posterior.Predict(ctx, r.parts.Test.X)), out, ofNetwork)
 	}
 	if f.own == nil {
 		r.potential(ctx, f, out)

@@ -317,19 +317,23 @@ func (s recorded) table(out *strings.Builder, as shownAs) {
 	} else {
 		said = append(inRows(out, cells, metrics, in), said...)
 	}
-	at := strings.Join(distinct(cells, func(c Cell) string { return c.Commit }), ", ") // of a cell perhaps several
-	at = strings.Join(distinct(strings.Split(at, ", "), func(commit string) string { return commit }), ", ")
-	said = append(said, "measured at "+at)
+	var at []string
+	for _, c := range cells {
+		at = append(at, strings.Split(c.Commit, ", ")...) // of the repetitions of a cell
+	}
+	said = append(said, "measured at "+strings.Join(distinct(at, func(commit string) string { return commit }), ", "))
 	if len(s.Rows) > 0 {
-		at := distinct(s.Rows, func(r rowRecord) string { return r.Verified })
-		slices.Sort(at) // first that of rows which are not verified
-		verified := "verified at " + strings.Join(at, ", ")
-		if at[0] == "" {
-			if verified = "not yet verified"; len(at) > 1 {
-				verified = "verified at " + strings.Join(at[1:], ", ") + ", not yet all rows"
-			}
+		verified := distinct(s.Rows, func(r rowRecord) string { return r.Verified })
+		all := len(verified)
+		verified = slices.DeleteFunc(verified, func(commit string) bool { return commit == "" })
+		switch len(verified) {
+		case 0:
+			said = append(said, "not yet verified")
+		case all:
+			said = append(said, "verified at "+strings.Join(verified, ", "))
+		default:
+			said = append(said, "verified at "+strings.Join(verified, ", ")+", not yet all rows")
 		}
-		said = append(said, verified)
 	}
 	fmt.Fprintf(out, "\n%s.\n", strings.Join(said, "; "))
 }

@@ -32,16 +32,17 @@ func TestVerify(t *testing.T) {
 		elsewhere bool
 		says      string
 		fails     bool
+		alone     bool // is a single repetition, which nothing can judge
 	}{
-		"the same":           {first, false, "the same bits (repetition ", false},
-		"the same elsewhere": {first, true, "the same bits", false},
-		"a bit":              {moved(1e-15), false, "not the same bits: 1 of 2: NLPD 1.", true},
-		"a bit elsewhere":    {moved(1e-15), true, "off by at most ", false},
-		"much elsewhere":     {moved(200), true, "further off than repetitions are: 1 of 2: NLPD 20", true},
-		"no number":          {moved(math.NaN()), true, "NLPD NaN was 1", true},
-		"another version":    {counted(2, func(int) float64 { return 1 }), false, "no longer the study's", true},
-		"alone elsewhere":    {moved(1e-15), true, "0 rows verified, 0 not, 1 with nothing", false},
-		"without the row":    {gone, false, "no longer the study's", true},
+		"the same":           {first, false, "the same bits (repetition ", false, false},
+		"the same elsewhere": {first, true, "the same bits", false, false},
+		"a bit":              {moved(1e-15), false, "not the same bits: 1 of 2: NLPD 1.", true, false},
+		"a bit elsewhere":    {moved(1e-15), true, "off by at most ", false, false},
+		"much elsewhere":     {moved(200), true, "further off than repetitions are: 1 of 2: NLPD 20", true, false},
+		"no number":          {moved(math.NaN()), true, "NLPD NaN was 1", true, false},
+		"another version":    {counted(2, func(int) float64 { return 1 }), false, "no longer the study's", true, false},
+		"alone elsewhere":    {moved(1e-15), true, "0 rows verified, 0 not, 1 with nothing", false, true},
+		"without the row":    {gone, false, "no longer the study's", true, false},
 	} {
 		root, o := t.TempDir(), Options{CacheDir: t.TempDir(), Commit: "1111111"}
 		records := must(OpenRecords(root))
@@ -49,8 +50,7 @@ func TestVerify(t *testing.T) {
 		if c.elsewhere {
 			records.studies[0].Rows[0].Machine = "another"
 		}
-		alone := name == "alone elsewhere"
-		if alone {
+		if c.alone {
 			records.studies[0].Rows[0].Reps = 1
 		}
 		failOn(records.Save())
@@ -62,7 +62,7 @@ func TestVerify(t *testing.T) {
 			c.fails && !strings.Contains(err.Error(), "counted, d, m") {
 			t.Errorf("%s: %v, %s", name, err, text)
 		}
-		if marked := records.studies[0].Rows[0].Verified == "2222222"; marked == (c.fails || alone) {
+		if marked := records.studies[0].Rows[0].Verified == "2222222"; marked == (c.fails || c.alone) {
 			t.Errorf("%s: marked as verified: %v", name, marked)
 		}
 	}
