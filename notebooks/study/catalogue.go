@@ -99,14 +99,13 @@ var catalogue = withTexts([]Experiment{
 			penaltyTempers, penaltyFive),
 		draw: penaltyWave},
 	{ID: "practice.tables", trials: practiceTrials(1, practiceMethods, confirming),
-		cells: practiceCells("practice.tables"), draw: practiceFigure, bySeconds: true},
+		cells: practiceCells("practice.tables"), plot: ranksFigure, plotted: rankMetric, bySeconds: true},
 	{ID: "practice.splits", trials: practiceTrials(5, practiceMethods[:3], confirming),
-		cells: practiceCells("practice.splits"), draw: practiceFigure, bySeconds: true},
+		cells: practiceCells("practice.splits"), plot: ranksFigure, plotted: rankMetric, bySeconds: true},
 	{ID: "practice.airfoil", trials: benchmarkTrials("airfoil", 5, growing(30, 60, 120, 240)),
-		metrics: benchmarkMetrics, draw: secondsFigure,
-		bySeconds: true},
+		metrics: benchmarkMetrics, plot: secondsFigure, plotted: oneNormalMetric, bySeconds: true},
 	{ID: "practice.bike", trials: benchmarkTrials("bikesharing", 1, growing(300, 1200)), metrics: benchmarkMetrics,
-		draw: secondsFigure, bySeconds: true},
+		plot: secondsFigure, plotted: oneNormalMetric, bySeconds: true},
 	{ID: "practice.gal", trials: galTrials, metrics: galMetrics, bySeconds: true},
 })
 

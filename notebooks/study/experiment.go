@@ -26,7 +26,11 @@ type Experiment struct {
 	cells   func(done []*trial) []Cell // in place of the trials' own; nil: these
 	// draw is nil of a table.
 	draw func(ctx context.Context, o Options, done []*trial) (*viz.Figure, error)
-	// drawing is counted up when draw shows something else, so that notebooks that show the earlier picture are found.
+	// plot is in place of draw where the cells are all that is drawn, so that Recorded can draw what is recorded, where
+	// it displays the metric plotted.
+	plot    func(cells []Cell) (*viz.Figure, error)
+	plotted string
+	// drawing is counted up when the figure shows something else, so that notebooks with the earlier one are found.
 	drawing int
 	// bySeconds: runs end after some seconds, so that no two are the same
 	bySeconds bool
@@ -78,10 +82,11 @@ func (e Experiment) Draw(ctx context.Context, o Options) (fig *viz.Figure, cells
 	defer caught(&err)
 	done, err := e.repeat(ctx, o)
 	cells = e.cellsOf(done)
-	if err != nil || e.draw == nil {
-		return nil, cells, err
+	if err == nil && e.plot != nil {
+		fig, err = e.plot(cells)
+	} else if err == nil && e.draw != nil {
+		fig, err = e.draw(ctx, o, done)
 	}
-	fig, err = e.draw(ctx, o, done)
 	return fig, cells, err
 }
 

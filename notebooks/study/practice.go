@@ -27,7 +27,6 @@ import (
 	"gobnn/viz"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -204,7 +203,7 @@ func (m practiceMethod) scores(ctx context.Context, o Options, parts dataset.Par
 	if prediction.Task() == dataset.Regression {
 		r.Values["coverage 90 %"] = must(metric.Coverage(prediction, y, .9)).Value
 		r.Values[unitsMetric] = r.Values["NLPD"] + math.Log(fitted.Posterior.Origin().Target.StdDev[0])
-		r.Values["NLL of one normal"] = oneNormal(prediction, y)
+		r.Values[oneNormalMetric] = oneNormal(prediction, y)
 	}
 	if d := fit.Details[*auto.Details](fitted); d != nil {
 		r.Values["gain by sampling"] = d.Added.Value
@@ -273,13 +272,13 @@ const unitsMetric = "NLPD, own units"
 
 // The metrics of bde's benchmark, whose LPPD is the NLPD with the other sign, and of Gal's splits.
 var (
-	benchmarkMetrics = []string{"RMSE", "NLL of one normal", "NLPD", "CRPS", "coverage 90 %", "seconds"}
+	benchmarkMetrics = []string{"RMSE", oneNormalMetric, "NLPD", "CRPS", "coverage 90 %", "seconds"}
 	galMetrics       = []string{unitsMetric, "RMSE", "coverage 90 %", "seconds"}
 )
 
 func confirming(t practice.Table) bool { return t.Half == practice.Confirm }
 
-var practiceMetrics = []string{"NLPD", "NLL of one normal", "RMSE", "CRPS", "accuracy", "coverage 90 %", "seconds"}
+var practiceMetrics = []string{"NLPD", oneNormalMetric, "RMSE", "CRPS", "accuracy", "coverage 90 %", "seconds"}
 
 // practiceRanks are each method's ranks by NLPD, a table's mean over its splits counting once; equal ones share theirs.
 func practiceRanks(done []*trial) map[string][]float64 {
@@ -327,33 +326,35 @@ func worseThan(rival string, some, done []*trial) (worse, splits int) {
 	return worse, splits
 }
 
-// practiceFigure has a bar for each method's mean rank, and a mark beyond which a rank differs from the default's: the
+// ranksFigure has a bar for each method's mean rank, and a mark beyond which a rank differs from the default's: the
 // critical difference at 5 % of Bonferroni and Dunn, for comparisons of all with one (Demsar 2006).
-func practiceFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-	ranks := practiceRanks(done)
-	names := distinct(done, (*trial).method)
-	k, tables := float64(len(names)), float64(len(ranks[ownDefault]))
-	if k < 2 || tables == 0 {
+func ranksFigure(cells []Cell) (*viz.Figure, error) {
+	ranks := slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Metric != rankMetric })
+	own := slices.IndexFunc(ranks, func(c Cell) bool { return c.Method == ownDefault })
+	if own < 0 || len(ranks) < 2 {
 		return nil, fmt.Errorf("practice: the figure compares %s with other methods: -methods must name both", ownDefault)
 	}
+	k, tables := float64(len(ranks)), float64(ranks[own].Reps)
 	critical := distuv.UnitNormal.Quantile(1-.025/(k-1)) * math.Sqrt(k*(k+1)/(6*tables))
-	title := fmt.Sprintf("Mean rank by NLPD over %d tables", len(ranks[ownDefault]))
-	values, marks := make([]float64, len(names)), make([]float64, len(names))
-	for i, name := range names {
-		values[i] = stat.Mean(ranks[name], nil)
-		names[i] = shown(name)
-	}
-	for i := range marks {
-		marks[i] = stat.Mean(ranks[ownDefault], nil) + critical
+	var names []string
+	var values, marks []float64
+	for _, c := range ranks {
+		names, values, marks = append(names, shown(c.Method)), append(values, c.Ours), append(marks, ranks[own].Ours+critical)
 	}
 	return viz.Bars(names, values, viz.BarOptions{Marks: marks, MarkName: "worse than auto beyond",
-		Frame: viz.Frame{Title: title, XLabel: "mean rank"}})
+		Frame: viz.Frame{Title: fmt.Sprintf("Mean rank by NLPD over %v tables", tables), XLabel: "mean rank"}})
 }
 
-// secondsFigure has the NLL of one normal, the benchmark's score, of the default method against its seconds, of
-// ensembles against theirs, of other packages, whose predictions are one normal each, and of the benchmark's own.
-func secondsFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-	const score = "NLL of one normal"
+// oneNormalMetric is the score of bde's benchmark.
+const oneNormalMetric = "NLL of one normal"
+
+// secondsFigure has the NLL of one normal of the default method against its seconds, of ensembles against theirs, of
+// other packages, whose predictions are one normal each, and of the benchmark's own.
+func secondsFigure(cells []Cell) (*viz.Figure, error) {
+	at := map[[2]string]float64{}
+	for _, c := range cells {
+		at[[2]string{c.Method, c.Metric}] = c.Ours
+	}
 	var traces []viz.Trace
 	add := func(name string, seconds, value float64) {
 		i := slices.IndexFunc(traces, func(t viz.Trace) bool { return t.Name == name })
@@ -362,19 +363,25 @@ func secondsFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, er
 		}
 		traces[i].Step, traces[i].Value = append(traces[i].Step, seconds), append(traces[i].Value, value)
 	}
-	reported := reportedIn("practice", done[0].Data)[ownDefault]
-	for _, t := range done {
-		kind, value := shown(t.Method), mean(t.results, score)
+	methods := distinct(cells, func(c Cell) string { return c.Method })
+	slices.SortStableFunc(methods, func(a, b string) int {
+		return cmp.Compare(at[[2]string{a, "seconds"}], at[[2]string{b, "seconds"}])
+	})
+	for _, method := range methods {
+		kind := shown(method)
+		value, is := at[[2]string{method, oneNormalMetric}]
+		if !is {
+			value = at[[2]string{method, "NLPD"}]
+		}
 		if strings.HasPrefix(kind, ownDefault+" ") {
 			kind = ownDefault
 		} else if strings.HasSuffix(kind, " networks") {
 			kind = "networks"
-		} else {
-			value = mean(t.results, "NLPD")
 		}
-		add(kind, mean(t.results, "seconds"), value)
+		add(kind, at[[2]string{method, "seconds"}], value)
 	}
-	add("bde, on ten cores", reported["seconds"].Value, reported[score].Value)
-	frame := viz.Frame{Title: shown(done[0].Data), XLabel: "seconds", YLabel: score}
+	reported := reportedIn("practice", cells[0].Data)[ownDefault]
+	add("bde, on ten cores", reported["seconds"].Value, reported[oneNormalMetric].Value)
+	frame := viz.Frame{Title: shown(cells[0].Data), XLabel: "seconds", YLabel: oneNormalMetric}
 	return viz.Traces(traces, viz.TraceOptions{Frame: frame, LogX: true, Points: true})
 }

@@ -39,16 +39,16 @@ func TestPracticeRanks(t *testing.T) {
 // All budgets of the default method are one curve, and all sizes of the ensemble: by themselves they would be more than
 // can be told apart.
 func TestSecondsFigure(t *testing.T) {
-	var done []*trial
+	var cells []Cell
 	for i, m := range growing(30, 60, 120, 240, 480, 960, 1920, 3840) {
-		done = append(done, &trial{Key: Key{Data: "airfoil", Method: m.name},
-			results: []Result{{Values: map[string]float64{"NLL of one normal": float64(-i), "seconds": m.seconds}}}})
+		cells = append(cells, Cell{Data: "airfoil", Method: m.name, Metric: oneNormalMetric, Ours: float64(-i)},
+			Cell{Data: "airfoil", Method: m.name, Metric: "seconds", Ours: m.seconds})
 	}
 	for _, name := range []string{"catboost", "linear", "ngboost", "random_forest"} {
-		done = append(done, &trial{Key: Key{Data: "airfoil", Method: name},
-			results: []Result{{Values: map[string]float64{"NLPD": 0, "seconds": 1}}}})
+		cells = append(cells, Cell{Data: "airfoil", Method: name, Metric: "NLPD"},
+			Cell{Data: "airfoil", Method: name, Metric: "seconds", Ours: 1})
 	}
-	if _, err := secondsFigure(t.Context(), Options{}, done); err != nil {
+	if _, err := secondsFigure(cells); err != nil {
 		t.Error(err)
 	}
 }
@@ -62,7 +62,7 @@ func TestPracticeScores(t *testing.T) {
 	var said []string
 	trials := practiceTrials(1, []practiceMethod{{"short", mcmc.Chains{}, 1e-3}, {tenNetworks, networks(2), 1e6}},
 		func(t practice.Table) bool { return t.Name == "penguins" })
-	e := Experiment{ID: "practice.test", trials: trials, cells: practiceCells("practice.test"), draw: practiceFigure}
+	e := Experiment{ID: "practice.test", trials: trials, cells: practiceCells("practice.test"), plot: ranksFigure}
 	o := Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Progress: func(line string) { said = append(said, line) }}
 	cells, err := e.Run(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), ownDefault) {

@@ -270,13 +270,19 @@ func (v verifier) verify(ctx context.Context, e Experiment, r *rowRecord) (text 
 	return r.compare(result)
 }
 
-// caption is the line below a figure in a notebook: its ID, and a key of the settings of what it shows and of how it
-// is drawn. TestNotebooksShowPictures compares it.
-func (e Experiment) caption() (text string, err error) {
+// caption is the line below a figure in a notebook: its ID, and a key of how it is drawn and of what it shows, its
+// cells, or the settings of its repetitions. TestNotebooksShowPictures compares it.
+func (e Experiment) caption(cells []Cell) (text string, err error) {
 	defer caught(&err)
 	words := []string{e.ID, strconv.Itoa(e.drawing)}
-	for _, t := range must(e.trials(Options{})) {
-		words = append(words, t.Study, t.Data, t.Method, meaning(must(json.Marshal(t.Settings))))
+	if e.plot != nil {
+		for _, c := range cells {
+			words = append(words, c.Data, c.Method, c.Metric, exact(c.Ours))
+		}
+	} else {
+		for _, t := range must(e.trials(Options{})) {
+			words = append(words, t.Study, t.Data, t.Method, meaning(must(json.Marshal(t.Settings))))
+		}
 	}
 	return fmt.Sprintf("%s, key %s", e.ID, digest(strings.Join(words, "\n"))), nil
 }

@@ -122,9 +122,9 @@ func show(id string, o Options, metrics []string) (err error) {
 	cells, err := e.Run(run.Context(), o)
 	done(err)
 	failOn(err)
-	if e.draw != nil {
+	if e.draw != nil || e.plot != nil {
 		failOn(viz.ShowFile(must(o.FigureFile(id))))
-		return viz.Markdown(must(e.caption()))
+		return viz.Markdown(must(e.caption(cells)))
 	}
 	if len(metrics) == 0 {
 		metrics = distinct(cells, func(c Cell) string { return c.Metric })
