@@ -129,16 +129,14 @@ func (e Experiment) rows(o Options, claimed []string) (all []rowRecord, err erro
 	return all, nil
 }
 
-// unjudged is what compare says of a single repetition on another machine, where it does not come out the same.
-const unjudged = "other digits, and no spread of repetitions to judge them by"
-
 // compare is an error where a repetition that was computed again is not the recorded one: by each bit on the same
 // machine. Elsewhere sums are rounded in another order, after which a chain may be another chain: there the two may
 // differ as far as repetitions do, by Student's t, with a false alarm in a million numbers; how far a single repetition
-// may be off is not known. The text says how near it is.
-func (r rowRecord) compare(again Result) (text string, err error) {
+// may be off is not known, and it is not judged. The text says how near it is.
+func (r rowRecord) compare(again Result) (text string, judged bool, err error) {
 	var off []string
-	text, worst, here := "the same bits", 0., r.Machine == machine()
+	text, judged = "the same bits", true
+	worst, here := 0., r.Machine == machine()
 	for _, name := range slices.Sorted(maps.Keys(r.Values)) {
 		was, now := r.Values[name][0], "nothing"
 		if value, has := again.Values[name]; has {
@@ -153,10 +151,10 @@ func (r rowRecord) compare(again Result) (text string, err error) {
 		errors, most := math.Abs(b-a)/se, math.Inf(1)
 		if n := float64(r.Reps); n > 1 && se > 0 {
 			most = math.Sqrt(2*n) * distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(1-.5e-6)
-			worst = max(worst, errors)
+			worst, judged = max(worst, errors), true
 			text = fmt.Sprintf("off by at most %.2g standard errors", worst)
 		} else if worst == 0 {
-			text = unjudged
+			text, judged = "other digits, and no spread of repetitions to judge them by", false
 		}
 		if here || unread != nil || math.IsNaN(b) || errors > most {
 			off = append(off, fmt.Sprintf("%s %s was %s (%.2g standard errors)", name, now, was, errors))
@@ -164,9 +162,10 @@ func (r rowRecord) compare(again Result) (text string, err error) {
 	}
 	if len(off) > 0 {
 		what := map[bool]string{true: "not the same bits", false: "further off than repetitions are"}[here]
-		return "", fmt.Errorf("%s: %d of %d: %s", what, len(off), len(r.Values), strings.Join(off[:min(3, len(off))], ", "))
+		return "", true, fmt.Errorf("%s: %d of %d: %s", what, len(off), len(r.Values),
+			strings.Join(off[:min(3, len(off))], ", "))
 	}
-	return text, nil
+	return text, judged, nil
 }
 
 // Limits say which rows are verified.
@@ -217,7 +216,7 @@ func (r *Records) Verify(ctx context.Context, some []Experiment, o Options, limi
 			continue
 		}
 		count, spent = count+1, spent+one.row.Seconds
-		text, err := v.verify(ctx, one.e, one.row)
+		text, judged, err := v.verify(ctx, one.e, one.row)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -227,10 +226,10 @@ func (r *Records) Verify(ctx context.Context, some []Experiment, o Options, limi
 			o.say("%s: NOT VERIFIED: %v (recorded on %s)", name, err, one.row.Machine)
 			continue
 		}
-		if text == unjudged {
-			open++
-		} else {
+		if judged {
 			one.row.Verified = o.Commit
+		} else {
+			open++
 		}
 		o.say("%s: %s (repetition %d, %.1f s; measured at %s)", name, text, one.row.Repetition+1, one.row.Seconds,
 			one.row.Commit)
@@ -249,7 +248,7 @@ type verifier struct {
 }
 
 // verify computes a row again.
-func (v verifier) verify(ctx context.Context, e Experiment, r *rowRecord) (text string, err error) {
+func (v verifier) verify(ctx context.Context, e Experiment, r *rowRecord) (text string, judged bool, err error) {
 	defer caught(&err)
 	o := Options{Full: r.Full, Epochs: r.Epochs, Reps: r.Repetition + 1, CacheDir: v.store.dir}
 	id := fmt.Sprint(e.ID, r.Full, r.Epochs, r.Repetition)
@@ -260,11 +259,11 @@ func (v verifier) verify(ctx context.Context, e Experiment, r *rowRecord) (text 
 		"reproduce %s -record", e.ID)
 	i := slices.IndexFunc(v.listed[id], func(t *trial) bool { return t.Data == r.Data && t.Method == r.Method })
 	if i < 0 {
-		return "", again
+		return "", false, again
 	}
 	t := v.listed[id][i]
 	if key := must(v.store.place(t.Key)).digest; key != r.Key {
-		return "", again
+		return "", false, again
 	}
 	result := must(v.store.once(ctx, t.Key, r.Repetition, r.Repetition+1, t.run))
 	return r.compare(result)
