@@ -15,7 +15,7 @@ import (
 
 // waiting are notebooks that show pictures and tables of before: their studies are being computed at today's settings,
 // which takes hours.
-var waiting = []string{"../guided.ipynb", "../pmcnet.ipynb"}
+var waiting = []string{"../guided.ipynb"}
 
 // shownIn calls check with each call of a study in the code of notebooks that the pattern finds, and the texts that its
 // cell displays.
