@@ -10,12 +10,14 @@ package tensorfile
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -58,23 +60,19 @@ func Write(path string, f File) error {
 	if _, taken := f.Tensors[metadataKey]; taken {
 		return fmt.Errorf("tensorfile: %s: the format keeps the name %q for itself", path, metadataKey)
 	}
-	header := map[string]any{}
-	var data []byte
-	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
+	header, names, from := map[string]any{}, slices.Sorted(maps.Keys(f.Tensors)), int64(0)
+	for _, name := range names {
 		t := f.Tensors[name]
 		code, ok := codes[t.DType()]
 		if !ok {
 			return fmt.Errorf("tensorfile: %s: tensor %q has type %s, which the format lacks", path, name, t.DType())
 		}
-		from := int64(len(data))
-		if err := t.ConstBytes(func(raw []byte) { data = append(data, raw...) }); err != nil {
-			return fmt.Errorf("tensorfile: %s: tensor %q: %w", path, name, err)
-		}
 		shape := slices.Clone(t.Shape().Dimensions)
 		if shape == nil {
 			shape = []int{}
 		}
-		header[name] = entry{code, shape, [2]int64{from, int64(len(data))}}
+		to := from + int64(t.Size())*int64(t.DType().Size())
+		header[name], from = entry{code, shape, [2]int64{from, to}}, to
 	}
 	metadata := maps.Clone(f.Metadata)
 	if metadata == nil {
@@ -89,55 +87,105 @@ func Write(path string, f File) error {
 	for len(text)%8 != 0 { // the format wants the data aligned
 		text = append(text, ' ')
 	}
-	file := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
-	file = append(append(file, text...), data...)
-	file = withDigest(file, noDigest, digestOf(file))
-	if err := renameio.WriteFile(path, file, 0o644, renameio.WithTempDir(filepath.Dir(path))); err != nil {
+	if err := f.write(path, append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...), names); err != nil {
 		return fmt.Errorf("tensorfile: writing %s (is the folder there, writable, and the disk not full?): %w", path, err)
 	}
 	return nil
 }
 
+// write writes head and tensors, one after another, of which memory holds no copy, and then the digest into the head.
+func (f File) write(path string, head []byte, names []string) error {
+	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644), renameio.WithExistingPermissions(),
+		renameio.WithTempDir(filepath.Dir(path)))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Cleanup() }() // does nothing once it is replaced
+	sum := sha256.New()
+	both := io.MultiWriter(sum, file)
+	_, err = both.Write(head)
+	for _, name := range names {
+		if err == nil {
+			var inner error
+			err = f.Tensors[name].ConstBytes(func(raw []byte) { _, inner = both.Write(raw) })
+			err = cmp.Or(err, inner)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	digest := []byte(hex.EncodeToString(sum.Sum(nil)))
+	if _, err := file.WriteAt(digest, int64(placeOfDigest(head, noDigest))); err != nil {
+		return err
+	}
+	return file.CloseAtomicallyReplace()
+}
+
 // noDigest stands in the place of the digest while the digest is taken.
 var noDigest = strings.Repeat("0", 2*sha256.Size)
 
-// digestOf is the digest of a whole file, with noDigest in the place of the digest.
-func digestOf(file []byte) string {
-	sum := sha256.Sum256(file)
-	return hex.EncodeToString(sum[:])
-}
-
-// withDigest is a copy of a file with another digest. Only metadata have text as a value, and in text the quotes would
-// have backslashes: the first match is the digest.
-func withDigest(file []byte, from, to string) []byte {
-	field := func(digest string) []byte { return []byte(`"` + digestKey + `":"` + digest + `"`) }
-	return bytes.Replace(file, field(from), field(to), 1)
+// placeOfDigest is where a digest stands in the head of a file. Only metadata have text as a value, and in text the
+// quotes would have backslashes: the first match is the digest.
+func placeOfDigest(head []byte, digest string) int {
+	before := `"` + digestKey + `":"`
+	return bytes.Index(head, []byte(before+digest+`"`)) + len(before)
 }
 
 // Read loads a file that Write wrote. The error wraps ErrDamaged if it is not whole, fs.ErrNotExist if it is not there.
 func Read(path string) (File, error) {
-	raw, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return File{}, fmt.Errorf("tensorfile: %w", err)
 	}
-	f, err := parse(raw)
+	defer file.Close()
+	info, err := file.Stat()
 	if err != nil {
+		return File{}, fmt.Errorf("tensorfile: %w", err)
+	}
+	in := &source{Reader: file}
+	f, err := parse(in, info.Size())
+	switch {
+	case in.fault != nil: // of the disk, or of a folder
+		return File{}, fmt.Errorf("tensorfile: %w", in.fault)
+	case err != nil:
 		return File{}, fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
 	}
 	return f, nil
 }
 
-func parse(raw []byte) (File, error) {
-	if len(raw) < 8 {
-		return File{}, fmt.Errorf("it has %d bytes, too few for a header", len(raw))
+// source keeps the error with which reading failed, other than at the end.
+type source struct {
+	io.Reader
+	fault error
+}
+
+func (s *source) Read(to []byte) (n int, err error) {
+	if n, err = s.Reader.Read(to); err != nil && err != io.EOF {
+		s.fault = err
 	}
-	length := binary.LittleEndian.Uint64(raw)
-	if length > uint64(len(raw)-8) {
-		return File{}, fmt.Errorf("its header should have %d bytes, but the file ends after %d", length, len(raw)-8)
+	return n, err
+}
+
+// parse reads a file of so many bytes, from its beginning to its end, each tensor into its own memory.
+func parse(file io.Reader, size int64) (File, error) {
+	if size < 8 {
+		return File{}, fmt.Errorf("it has %d bytes, too few for a header", size)
 	}
-	text, data := raw[8:8+length], raw[8+length:]
+	var first [8]byte
+	if _, err := io.ReadFull(file, first[:]); err != nil {
+		return File{}, err
+	}
+	length := binary.LittleEndian.Uint64(first[:])
+	if length > uint64(size-8) {
+		return File{}, fmt.Errorf("its header should have %d bytes, but the file ends after %d", length, size-8)
+	}
+	head := make([]byte, 8+length)
+	copy(head, first[:])
+	if _, err := io.ReadFull(file, head[8:]); err != nil {
+		return File{}, err
+	}
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
+	if err := json.Unmarshal(head[8:], &fields); err != nil {
 		return File{}, fmt.Errorf("its header is not JSON: %w", err)
 	}
 	f := File{Tensors: map[string]*tensors.Tensor{}, Metadata: map[string]string{}}
@@ -148,45 +196,74 @@ func parse(raw []byte) (File, error) {
 	if !ok {
 		return File{}, errors.New("it has no digest: it was not written by this library")
 	}
-	if got := digestOf(withDigest(raw, want, noDigest)); got != want {
-		return File{}, fmt.Errorf("its content has the digest %.12s..., but %.12s... was written: it was altered", got, want)
+	if len(want) == len(noDigest) {
+		copy(head[placeOfDigest(head, want):], noDigest)
 	}
+	sum := sha256.New()
+	sum.Write(head)
 	delete(f.Metadata, digestKey)
 	delete(fields, metadataKey)
-	for name, field := range fields {
-		var e entry
-		err := json.Unmarshal(field, &e)
-		if err == nil {
-			f.Tensors[name], err = tensorOf(e, data)
-		}
-		if err != nil {
-			return File{}, fmt.Errorf("tensor %q: %w", name, err)
-		}
+	if err := f.read(io.TeeReader(file, sum), fields, size-int64(len(head))); err != nil {
+		return File{}, err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+		return File{}, fmt.Errorf("its content has the digest %.12s..., but %.12s... was written: it was altered", got, want)
 	}
 	return f, nil
 }
 
-func tensorOf(e entry, data []byte) (*tensors.Tensor, error) {
+// read reads the tensors of a header from the data behind it, of so many bytes.
+func (f File) read(data io.Reader, fields map[string]json.RawMessage, size int64) error {
+	entries := map[string]entry{}
+	for name, field := range fields {
+		var e entry
+		if err := json.Unmarshal(field, &e); err != nil {
+			return fmt.Errorf("tensor %q: %w", name, err)
+		}
+		entries[name] = e
+	}
+	at := int64(0)
+	for _, name := range slices.SortedFunc(maps.Keys(entries), func(a, b string) int {
+		return cmp.Or(cmp.Compare(entries[a].Offsets[0], entries[b].Offsets[0]),
+			cmp.Compare(entries[a].Offsets[1], entries[b].Offsets[1]))
+	}) {
+		e := entries[name]
+		t, err := e.tensor(size)
+		if err == nil && e.Offsets[0] != at {
+			err = fmt.Errorf("it begins at byte %d, and the one before ends at %d", e.Offsets[0], at)
+		}
+		if err == nil {
+			var inner error
+			err = t.MutableBytes(func(raw []byte) { _, inner = io.ReadFull(data, raw) })
+			err = cmp.Or(err, inner)
+		}
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", name, err)
+		}
+		f.Tensors[name], at = t, e.Offsets[1]
+	}
+	_, err := io.Copy(io.Discard, data) // which the digest is over, too
+	return err
+}
+
+// tensor is one of an entry's type and shape, which must fit the data's size.
+func (e entry) tensor(size int64) (*tensors.Tensor, error) {
 	for dtype, code := range codes {
 		if code != e.DType {
 			continue
 		}
 		from, to := e.Offsets[0], e.Offsets[1]
-		if from < 0 || from > to || to > int64(len(data)) {
-			return nil, fmt.Errorf("bytes %d to %d of %d", from, to, len(data))
+		if from < 0 || from > to || to > size {
+			return nil, fmt.Errorf("bytes %d to %d of %d", from, to, size)
 		}
-		size := float64(dtype.Size()) // an int64 could overflow
+		bytes := float64(dtype.Size()) // an int64 could overflow
 		for _, d := range e.Shape {
-			size *= float64(d)
+			bytes *= float64(d)
 		}
-		if size != float64(to-from) || len(e.Shape) > 0 && slices.Min(e.Shape) < 0 {
+		if bytes != float64(to-from) || len(e.Shape) > 0 && slices.Min(e.Shape) < 0 {
 			return nil, fmt.Errorf("bytes %d to %d do not hold a %s of shape %v", from, to, code, e.Shape)
 		}
-		t := tensors.FromShape(shapes.Make(dtype, e.Shape...))
-		if err := t.MutableBytes(func(raw []byte) { copy(raw, data[from:to]) }); err != nil {
-			return nil, err
-		}
-		return t, nil
+		return tensors.FromShape(shapes.Make(dtype, e.Shape...)), nil
 	}
 	return nil, fmt.Errorf("unknown type %q", e.DType)
 }
