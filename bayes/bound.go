@@ -48,11 +48,20 @@ type Slot struct {
 
 // Bind fits the model to data with the given number of features and outputs (targets, or classes; 1 for a binary
 // classification). It checks every setting and, by building the network's graph once, that the network has as many
-// outputs as the likelihood takes. The model's slices and maps are copied.
+// outputs as the likelihood takes. The model's slices and maps are copied. Of an Extractor it is the model behind it.
 //
 // Fit tries a network, likelihood or prior from outside this library on a few numbers, too (package tryout): particles
 // and rows must not influence each other, LogDensity must agree with Predictive, and a prior's draws with its density.
 func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
+	var err error
+	if e, is := m.Network.(Extractor); is {
+		if inputs, err = e.Features(inputs); err == nil {
+			m, err = e.Behind(m)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	b, err := m.laidOut(inputs, outputs)
 	if err != nil {
 		return nil, err
@@ -322,6 +331,7 @@ func (b *BoundModel) layOut(layers []nn.Layer) error {
 		return err
 	}
 	firstStochastic := len(parameters)
+	b.Slots = make([]Slot, 0, len(parameters))
 	for i, p := range parameters {
 		slot := Slot{Parameter: p, Stochastic: stochastic[i]}
 		if stochastic[i] {
@@ -424,6 +434,15 @@ func (b *BoundModel) HasPrefix() bool { return len(b.prefix) > 0 }
 // SuffixWidth is the sum of the widths of the suffix's layers (see nn.Sized): the number of activations per particle
 // and row.
 func (b *BoundModel) SuffixWidth() int { return b.Width + b.widthOf(b.suffix) }
+
+// IsLinear says that the network's outputs are linear in phi: all stochastic parameters are of the last layer, a Dense.
+func (b *BoundModel) IsLinear() bool {
+	if len(b.suffix) != 1 {
+		return false
+	}
+	_, dense := b.suffix[0].(nn.Dense)
+	return dense
+}
 
 // PrefixWidth is the sum of the widths of the prefix's layers: the number of activations per row.
 func (b *BoundModel) PrefixWidth() int { return b.widthOf(b.prefix) }

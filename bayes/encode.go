@@ -108,25 +108,30 @@ func (m Model) MarshalJSON() ([]byte, error) {
 		if part.value == nil {
 			return nil, fmt.Errorf("bayes: a Model without a Network or a Likelihood cannot be written")
 		}
-		kind := reflect.TypeOf(part.value)
-		registerMu.RLock()
-		known := register[kind.Name()] == kind
-		registerMu.RUnlock()
-		if !known {
-			return nil, fmt.Errorf("bayes: type %T is not registered: call bayes.Register with a value of it, a struct and no "+
-				"pointer, so that it can be read back", part.value)
-		}
-		settings, err := json.Marshal(part.value)
-		if err != nil {
-			return nil, fmt.Errorf("bayes: writing %T: %w", part.value, err)
-		}
-		if err := checkWritten(part.value, settings); err != nil {
+		var err error
+		if *part.to, err = written(part.value); err != nil {
 			return nil, err
 		}
-		*part.to = tagged{typeName(part.value), settings}
 	}
 	file.Stochastic, file.Scaling = m.Stochastic, m.Scaling
 	return json.Marshal(file)
+}
+
+// written is a value of a registered type, as JSON that reads back as the same.
+func written(value any) (tagged, error) {
+	kind := reflect.TypeOf(value)
+	registerMu.RLock()
+	known := register[kind.Name()] == kind
+	registerMu.RUnlock()
+	if !known {
+		return tagged{}, fmt.Errorf("bayes: type %T is not registered: call bayes.Register with a value of it, a struct and "+
+			"no pointer, so that it can be read back", value)
+	}
+	settings, err := json.Marshal(value)
+	if err != nil {
+		return tagged{}, fmt.Errorf("bayes: writing %T: %w", value, err)
+	}
+	return tagged{typeName(value), settings}, checkWritten(value, settings)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.

@@ -103,6 +103,8 @@ type Origin struct {
 	FeatureNames []string
 	TargetNames  []string
 	Classes      []string
+	// Extractor makes the features of rows, whose columns FeatureNames then are; nil: these are the features.
+	Extractor Extractor
 	// Engine to predict on; nil takes compute.Default. It is not saved.
 	Engine     *compute.Engine
 	Provenance Provenance
@@ -247,31 +249,37 @@ func (d Draws) checkFinite(bound *BoundModel, weights []float64) error {
 				continue
 			}
 			width := t.Shape().Dim(-1)
-			rows := t.Size() / width
-			columns := tensors.FromShape(shapeOf(t, []int{rows, s.Size()}))
-			err := copyColumns(columns, s.Size(), 0, t, width, s.Offset, rows, s.Size())
-			var values []float64
-			if err == nil {
-				values, err = compute.Float64s(columns)
-			}
-			if err != nil {
-				return fmt.Errorf("bayes: the particles cannot be read: %w", err)
-			}
-			for i, v := range values {
-				if finite(v) || t == d.Phi && weights[i/s.Size()] == 0 {
-					continue
+			rows, some := t.Size()/width, max(1, checkedNumbers/s.Size())
+			for from := 0; from < rows; from += some {
+				columns := tensors.FromShape(shapeOf(t, []int{min(some, rows-from), s.Size()}))
+				err := copyColumns(columns, s.Size(), 0, t, width, from*width+s.Offset, columns.Shape().Dim(0), s.Size())
+				var values []float64
+				if err == nil {
+					values, err = compute.Float64s(columns)
 				}
-				which := ""
-				if t == d.Phi {
-					which = fmt.Sprintf(" in particle %d, counted from 0", i/s.Size())
+				if err != nil {
+					return fmt.Errorf("bayes: the particles cannot be read: %w", err)
 				}
-				return fmt.Errorf("bayes: parameter %q is %v%s: nothing can be predicted with it; the training diverged, or the "+
-					"file was altered", s.Name, v, which)
+				for i, v := range values {
+					particle := from + i/s.Size()
+					if finite(v) || t == d.Phi && weights[particle] == 0 {
+						continue
+					}
+					which := ""
+					if t == d.Phi {
+						which = fmt.Sprintf(" in particle %d, counted from 0", particle)
+					}
+					return fmt.Errorf("bayes: parameter %q is %v%s: nothing can be predicted with it; the training diverged, or the "+
+						"file was altered", s.Name, v, which)
+				}
 			}
 		}
 	}
 	return nil
 }
+
+// checkedNumbers is about how many numbers are looked at at a time: draws may take gigabytes.
+const checkedNumbers = 1 << 20
 
 // complete checks the scalers, fills in defaults, and copies slices and maps.
 func (o Origin) complete(bound *BoundModel) (Origin, error) {
@@ -315,7 +323,7 @@ func (o Origin) checkNames(bound *BoundModel) error {
 		names []string
 		want  int
 	}{
-		{"FeatureNames", o.FeatureNames, bound.Inputs}, {"TargetNames", o.TargetNames, bound.Targets()},
+		{"FeatureNames", o.FeatureNames, o.columns(bound)}, {"TargetNames", o.TargetNames, bound.Targets()},
 		{"Classes", o.Classes, bound.classes()}, {"Provenance.Data", []string{o.Provenance.Data}, 1},
 	} {
 		if n := len(list.names); list.names != nil && n != list.want {
@@ -336,6 +344,14 @@ func (o Origin) checkNames(bound *BoundModel) error {
 		seen[c] = true
 	}
 	return nil
+}
+
+// columns is the number of numbers in a row that the posterior predicts.
+func (o Origin) columns(bound *BoundModel) int {
+	if o.Extractor != nil {
+		return len(o.FeatureNames)
+	}
+	return bound.Inputs
 }
 
 // scaler is a checked copy of s, which must have the given number of columns; its zero value scales nothing.
@@ -408,7 +424,7 @@ func (p *Posterior) Like() *dataset.Dataset {
 	} else {
 		d.Target = strings.Join(o.TargetNames, "")
 	}
-	if !o.Features.IsIdentity() {
+	if !o.Features.IsIdentity() && o.Extractor == nil {
 		d.X = mat.NewDense(1, len(o.Features.Mean), o.Features.Mean)
 	}
 	return d

@@ -47,6 +47,13 @@ func (p *Posterior) Predict(ctx context.Context, x mat.Matrix) (Prediction, erro
 		return Prediction{}, err
 	}
 	rows, _ := x.Dims()
+	if p.origin.Extractor != nil {
+		if x, err := p.origin.Extractor.Extract(ctx, x, nil); err == nil {
+			return p.OfFeatures().Predict(ctx, x)
+		} else {
+			return Prediction{}, fmt.Errorf("bayes: %w", err)
+		}
+	}
 	warnings := p.Unlike(&dataset.Dataset{X: x})
 	var whole Prediction
 	for part, err := range p.PredictBatches(ctx, x, predictRows) {
@@ -73,6 +80,9 @@ func (p *Posterior) Predict(ctx context.Context, x mat.Matrix) (Prediction, erro
 // Unlike says in what the features of rows are unlike those of the training part, so that predictions of these rows are
 // doubtful, as Prediction.Warnings does; rows are named by their original numbers.
 func (p *Posterior) Unlike(rows *dataset.Dataset) []string {
+	if p.origin.Extractor != nil { // Predict says it of the features
+		return nil
+	}
 	return slices.Concat(p.newValues(rows.X), p.farFeatures(rows))
 }
 
@@ -195,6 +205,12 @@ func (p *Posterior) predictBatches(ctx context.Context, x mat.Matrix, rows int, 
 	if rows < 1 {
 		return fmt.Errorf("bayes: predicting %d rows at a time: it must be at least 1", rows)
 	}
+	if p.origin.Extractor != nil {
+		of := p.OfFeatures()
+		return p.extracted(ctx, x, rows, func(features *mat.Dense) error {
+			return of.predictBatches(ctx, features, rows, yield)
+		})
+	}
 	block, err := p.blocks(x)
 	if err != nil {
 		return err
@@ -280,14 +296,14 @@ func (p *Posterior) checkFeatures(x mat.Matrix) error {
 		return errors.New("bayes: there is nothing to predict at: x is nil")
 	}
 	total, dims := x.Dims()
-	if dims != p.bound.Inputs {
+	if want := p.origin.columns(p.bound); dims != want {
 		names, more := p.origin.FeatureNames, ""
 		if len(names) > listedFeatures {
 			names, more = names[:namedFeatures], fmt.Sprintf(" and %d more", len(names)-namedFeatures)
 		}
 		return fmt.Errorf("bayes: x has shape [%d, %d], but the model was trained on %d features %v%s; read the rows of a "+
 			"file into these by dataset.CSVOptions.Like; pictures must have the training part's height, width and channels",
-			total, dims, p.bound.Inputs, names, more)
+			total, dims, want, names, more)
 	}
 	if _, bytes := x.(*dataset.Pixels); bytes {
 		return nil

@@ -39,6 +39,7 @@ type posteriorFile struct {
 	Features     dataset.Scaler `json:"features"`
 	Target       dataset.Scaler `json:"target"`
 	FeatureNames []string       `json:"feature_names"`
+	Extractor    *tagged        `json:"extractor,omitempty"`
 	TargetNames  []string       `json:"target_names"`
 	Classes      []string       `json:"classes,omitempty"`
 	Provenance   Provenance     `json:"provenance"`
@@ -61,6 +62,13 @@ func (p *Posterior) Save(path string) error {
 		Format: p.format(), Model: p.bound.Model, Inputs: p.bound.Inputs, Outputs: p.bound.Outputs,
 		Features: o.Features, Target: o.Target, FeatureNames: o.FeatureNames, TargetNames: o.TargetNames,
 		Classes: o.Classes, Provenance: o.Provenance, Chains: p.chains,
+	}
+	if o.Extractor != nil {
+		written, err := written(o.Extractor)
+		if err != nil {
+			return fmt.Errorf("bayes: saving a posterior: %w", err)
+		}
+		head.Extractor = &written
 	}
 	if p.evidence.Known() {
 		head.LogEvidence, head.StdErr = number(p.evidence.Value), number(p.evidence.StdErr)
@@ -168,9 +176,15 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 			return nil, err
 		}
 	}
+	var extractor Extractor
+	if head.Extractor != nil {
+		if extractor, err = decode[Extractor](*head.Extractor); err != nil {
+			return nil, err
+		}
+	}
 	return NewPosterior(bound, draws, Origin{
-		Features: head.Features, Target: head.Target, FeatureNames: head.FeatureNames, TargetNames: head.TargetNames,
-		Classes: head.Classes, Provenance: head.Provenance,
+		Extractor: extractor, Features: head.Features, Target: head.Target, FeatureNames: head.FeatureNames,
+		TargetNames: head.TargetNames, Classes: head.Classes, Provenance: head.Provenance,
 	})
 }
 

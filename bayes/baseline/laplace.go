@@ -154,7 +154,9 @@ func (m Laplace) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	result := mode.trained.Result(mode.status)
 	result.Draws, result.Approximation = drawsOf(j, phi, mode.psi), "a Gaussian at the mode"
-	result.Draws.LinearisedAt = compute.Floats(j.DType, mode.phi, j.Bound.D)
+	if !j.Bound.IsLinear() { // which is its own linearisation, without a Jacobian
+		result.Draws.LinearisedAt = compute.Floats(j.DType, mode.phi, j.Bound.D)
+	}
 	if j.Parts.Validation != nil { // it has ended the training, and judges the intervals (see fit)
 		return result, nil
 	}

@@ -88,6 +88,9 @@ func (f From) Run(ctx context.Context, j *Job) (*Result, error) { return f.Metho
 func Fit(
 	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings run.Settings,
 ) (result *Result, err error) {
+	if e := extractorOf(model, method); e != nil {
+		return behind(ctx, e, model, method, parts, settings)
+	}
 	end := watchEnd(&settings)
 	defer func() { end(ctx, result, err) }()
 	j, err := newJob(ctx, model, method, parts, settings)

@@ -72,6 +72,7 @@ type Parameter struct {
 	FanIn  int
 	FanOut int
 	Init   Initialiser
+	Values []float32 // that a shared parameter starts from, in place of Init's; nil: none
 }
 
 // Size is the count of numbers in one particle's tensor.
@@ -169,6 +170,9 @@ func (i Initialiser) check() error {
 
 // Initialise draws a parameter's starting value, flat: [Size]. The stream should be the parameter's own.
 func (p Parameter) Initialise(rng random.Stream, dtype compute.DType, g *graph.Graph) *graph.Node {
+	if p.Values != nil {
+		return graph.ConvertDType(graph.Const(g, p.Values), dtype)
+	}
 	init := p.Init
 	if init == "" {
 		init = LecunNormal

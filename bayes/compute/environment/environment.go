@@ -40,9 +40,9 @@ func Dir() (string, error) {
 	return filepath.Join(cache, "env"), nil
 }
 
-// Extra is the folder of what `go run ./notebooks setup -cuda`, `-tpu` or `-ray` installs beside the environment, where
-// kind is "cuda" or "tpu", the plugin and its libraries, or "ray". It is a link, as Dir is, and whole if it holds
-// Stamp.
+// Extra is the folder of what `go run ./notebooks setup -cuda`, `-tpu`, `-ray` or `-ocr` installs beside the
+// environment, where kind is "cuda" or "tpu", the plugin and its libraries, "ray", or "ocr", a network. It is a link,
+// as Dir is, and whole if it holds Stamp.
 func Extra(kind string) (string, error) {
 	cache, err := CacheDir()
 	if err != nil {
