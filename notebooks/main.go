@@ -120,6 +120,7 @@ func setupVerb(ctx context.Context, root string, args []string) error {
 		"cuda": flags.Bool("cuda", false, "also install the plugin for NVIDIA's GPUs and NVIDIA's libraries: 4 GB"),
 		"tpu":  flags.Bool("tpu", false, "also install the plugin for Google's TPUs"),
 		"ray":  flags.Bool("ray", false, "also install Ray, which runs reproduce -on ray, and package cluster: 300 MB"),
+		"ocr":  flags.Bool("ocr", false, "also install the network of own-network.ipynb, which reads printed text: 15 MB"),
 	}
 	kernel := flags.Bool("kernel", false, "also tell another Jupyter of the kernel \"Go (gobnn)\": the user's")
 	prefix := flags.String("prefix", "", "with -kernel: the Jupyter installed in `FOLDER`, such as a venv")
@@ -164,7 +165,7 @@ compute on the GPU or TPU, if there is one.
 	if ready {
 		fmt.Fprintf(os.Stdout, "gobnn: set up in %s\n", env)
 	}
-	for _, kind := range []string{"cuda", "tpu", "ray"} {
+	for _, kind := range []string{"cuda", "tpu", "ray", "ocr"} {
 		if *kinds[kind] {
 			if err := s.EnsureExtra(ctx, kind); err != nil {
 				return err

@@ -84,6 +84,11 @@ and the exit status is not 0. The backend is $GOMLX_BACKEND if that is set, or e
 		return err
 	}
 	for _, name := range names {
+		if name == "own-network" {
+			if err := s.EnsureExtra(ctx, "ocr"); err != nil {
+				return err
+			}
+		}
 		if err := forewarn(os.Stdout, recorded, filepath.Join(folder, name+".ipynb"), *timeout); err != nil {
 			return err
 		}

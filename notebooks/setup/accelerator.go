@@ -25,10 +25,12 @@ var (
 	tpuRequirements string
 	//go:embed requirements-ray.txt
 	rayRequirements string
+	//go:embed requirements-ocr.txt
+	ocrRequirements string
 )
 
 // extras are what is installed beside the environment where it is asked for, by their flags: plugins for accelerators,
-// and Ray.
+// Ray, and the network of own-network.ipynb, an ONNX file that reads printed text.
 var extras = map[string]struct {
 	what         string
 	requirements string
@@ -39,15 +41,18 @@ var extras = map[string]struct {
 	"tpu": {"plugin for TPUs", tpuRequirements, []string{"linux/amd64"},
 		"; it has builds for Python 3.11 and later"},
 	"ray": {"cluster engine Ray", rayRequirements, []string{"linux/amd64", "linux/arm64", "darwin/arm64"}, ""},
+	"ocr": {"network that reads text", ocrRequirements, []string{"linux/amd64", "linux/arm64", "darwin/arm64"},
+		"; it has builds for Python 3.12 and earlier"},
 }
 
-// EnsureExtra installs the plugin for GPUs ("cuda") or TPUs ("tpu") with its libraries, or Ray ("ray"), from pinned and
-// hashed wheels, in a folder of its own beside the environment, unless it is there with the same pins. The environment
-// must exist; see Ensure. It does not need the GPU: it reports what prevents its use, and goes on.
+// EnsureExtra installs the plugin for GPUs ("cuda") or TPUs ("tpu") with its libraries, Ray ("ray"), or the network of
+// a notebook ("ocr"), from pinned and hashed wheels, in a folder of its own beside the environment, unless it is there
+// with the same pins. The environment must exist; see Ensure. It does not need the GPU: it reports what prevents its
+// use, and goes on.
 func (s *Setup) EnsureExtra(ctx context.Context, kind string) error {
 	a, ok := extras[kind]
 	if !ok {
-		return fmt.Errorf("unknown extra %q: there are cuda, tpu and ray", kind)
+		return fmt.Errorf("unknown extra %q: there are cuda, tpu, ray and ocr", kind)
 	}
 	if err := servedBy(a.what, a.systems, runtime.GOOS+"/"+runtime.GOARCH); err != nil {
 		return err

@@ -69,7 +69,7 @@ func TestAcceleratorFaults(t *testing.T) {
 		want            error
 		says            string
 	}{
-		{"unknown", "rocm", "", nil, `"rocm": there are cuda, tpu and ray`},
+		{"unknown", "rocm", "", nil, `"rocm": there are cuda, tpu, ray and ocr`},
 		{"no build for this Python", "tpu", "ERROR: No matching distribution found for libtpu==0.0.42.1", errPython,
 			"Python 3.11 and later"},
 	} {

@@ -34,6 +34,9 @@ func TestRequirements(t *testing.T) {
 	if _, ok := pinned(t, tpuRequirements)["libtpu"]; !ok {
 		t.Error("libtpu is missing")
 	}
+	if _, ok := pinned(t, ocrRequirements)["rapidocr-onnxruntime"]; !ok {
+		t.Error("the network that reads text is missing")
+	}
 	if _, ok := pinned(t, rayRequirements)["ray"]; !ok {
 		t.Error("ray is missing")
 	}

@@ -19,6 +19,8 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/parquet"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/nn/onnx"
 	"gobnn/bayes/run"
 	"gobnn/notebooks/program"
 	"gobnn/viz"
@@ -57,6 +59,7 @@ type table struct {
 	delimiter, encoding         string
 	task, group, order          string
 	weight, exposure, event, id string
+	network                     string
 	na, ordinal                 list
 	target, ignore, categories  list
 }
@@ -72,6 +75,8 @@ func (t *table) reading(flags *flag.FlagSet) {
 		"mean (of the feature's column)")
 	flags.StringVar(&t.exposure, "exposure", "", "the `column` of what counts were counted over, such as years; it is no "+
 		"feature")
+	flags.StringVar(&t.network, "network", "", "an ONNX `file` that makes features of the columns, in their order, up to "+
+		"its last layer, in place of which a new one is fitted")
 	flags.Var(&t.na, "na", "`texts` that stand for a missing value, separated by commas (default: an empty "+
 		"field, NA, ? and nan)")
 }
@@ -92,6 +97,14 @@ func (t *table) columns(flags *flag.FlagSet) {
 		"least so much (0 or false), such as the lifetime of what is still alive")
 	flags.StringVar(&t.group, "group", "", "the `column` of groups, such as patients: whole groups are held out")
 	flags.StringVar(&t.order, "order", "", "the `column` of time: the last rows are held out")
+}
+
+// behind is the network of the flags, of which a posterior needs the same; nil: none.
+func (t *table) behind() (nn.Network, error) {
+	if t.network == "" {
+		return nil, nil
+	}
+	return onnx.Open(t.network, onnx.Options{})
 }
 
 // open reads a file, as the flags say or, of a posterior, as its training file was read. A list of columns that the
@@ -241,6 +254,11 @@ number, belongs to -ignore: predict -id writes it beside the predictions. Ctrl-C
 	if t.ordinal.text != "" {
 		model.Likelihood = bayes.Ordinal{}
 	}
+	if network, err := t.behind(); err != nil {
+		return err
+	} else if network != nil {
+		model.Network, model.Scaling.NormalScores = network, false
+	}
 	if *name == "" {
 		*name = data.Name
 	}
@@ -344,9 +362,15 @@ func written(ctx context.Context, r *report.Report, path string, out io.Writer) 
 	return nil
 }
 
-// load reads a posterior.
-func load(path string) (*bayes.Posterior, error) {
+// load reads a posterior, and the network of the flags before.
+func (t *table) load(path string) (*bayes.Posterior, error) {
+	if _, err := t.behind(); err != nil {
+		return nil, err
+	}
 	posterior, err := bayes.Load(path)
+	if errors.Is(err, onnx.ErrNotOpened) {
+		err = fmt.Errorf("%w: name it by -network", err)
+	}
 	if errors.Is(err, tensorfile.ErrDamaged) { // perhaps it never was one
 		err = fmt.Errorf("%s is no posterior, or damaged; first comes the posterior, and then the rows: %w", path, err)
 	}
@@ -372,7 +396,7 @@ fitted to, these are the rows that fit held out; all rows of any other.
 	if err := files("report", rest, progress, "a posterior", "a CSV or Parquet file"); err != nil {
 		return err
 	}
-	posterior, err := load(rest[0])
+	posterior, err := t.load(rest[0])
 	if err != nil {
 		return err
 	}

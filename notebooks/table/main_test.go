@@ -422,6 +422,42 @@ func TestOrderedClasses(t *testing.T) {
 	}
 }
 
+// A last layer is fitted behind a network that was trained elsewhere; its posterior needs the network's file.
+func TestNetwork(t *testing.T) {
+	network, err := filepath.Abs("../../bayes/nn/onnx/testdata/digits.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	quick(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	text := strings.Repeat("pixel,", 64) + "class\n"
+	for k := range 64 {
+		text = strings.Replace(text, "pixel,", fmt.Sprintf("pixel %d,", k), 1)
+	}
+	for i := range 90 {
+		for k := range 64 {
+			text += fmt.Sprintf("%.3f,", rng.Float64()*float64(1+(i+k/32)%2))
+		}
+		text += []string{"above", "below"}[i%2] + "\n"
+	}
+	write(t, "halves.csv", text)
+	out, _ := verb(t, "fit", "halves.csv", "-network", network)
+	for _, want := range []string{"90 rows, 64 features", "18 rows held out", "the page is halves.html"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("fit does not say %q:\n%s", want, out)
+		}
+	}
+	if out, _ = verb(t, "report", "halves.posterior", "halves.csv", "-network", network); !strings.Contains(out,
+		"18 rows held out") {
+		t.Errorf("the report is not of the rows that were held out:\n%s", out)
+	}
+	out, _ = verb(t, "predict", "halves.posterior", "halves.csv", "-network", network)
+	if right := strings.Count(out, ",above,") + strings.Count(out, ",below,"); right != 90 {
+		t.Errorf("%d rows are predicted:\n%s", right, out)
+	}
+}
+
 // Each option that an error of a file names is a field of CSVOptions and has a flag, also as a value that mends it.
 func TestOptionsHaveFlags(t *testing.T) {
 	var files []string

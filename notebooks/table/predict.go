@@ -56,7 +56,7 @@ and the probability of each.
 			levels = append(levels, level)
 		}
 	}
-	posterior, err := load(rest[0])
+	posterior, err := t.load(rest[0])
 	if err != nil {
 		return err
 	}
