@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -365,21 +364,6 @@ func Cells(key Key, results []Result, reported map[string]Reported) []Cell {
 		cells = append(cells, c)
 	}
 	return cells
-}
-
-// mean is the mean of a metric over results.
-func mean(results []Result, metric string) float64 {
-	var values []float64
-	for _, r := range results {
-		if v, ok := r.Values[metric]; ok {
-			values = append(values, v)
-		}
-	}
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	m, _ := meanSE(values)
-	return m
 }
 
 // meanSE is the mean of values and its standard error, the sample standard deviation over the root of their number.

@@ -176,7 +176,7 @@ func TestOpenRefuses(t *testing.T) {
 		"leaves the size of pictures open: set Options.Image.Height": {"testdata/pictures.onnx", Options{}},
 		"pictures of {8 8 3}": {"testdata/pictures.onnx",
 			Options{Image: nn.Image{Height: 8, Width: 8, Channels: 1}}},
-		"Options.Mean has 2 numbers, and the input has 3 channels": {"testdata/pictures.onnx",
+		"the input has 3 channels, and Options.Mean has 2 numbers": {"testdata/pictures.onnx",
 			Options{Image: small.Image, Mean: []float64{1, 2}}},
 		"Options.StdDev is [0]": {"testdata/digits.onnx", Options{StdDev: []float64{0}}},
 		`no tensor "mid"`:       {"testdata/digits.onnx", Options{Features: "mid"}},
