@@ -103,8 +103,8 @@ func (f *file) each(name string, given []float64, otherwise float64) ([]float64,
 		given = []float64{otherwise}
 	case 1, channels:
 	default:
-		return nil, fmt.Errorf("the input has %d channels, and Options.%s has %d numbers: give one, or one for each", channels,
-			name, len(given))
+		return nil, fmt.Errorf("the input has %d channels, and Options.%s has %d numbers: give one, or one for each",
+			channels, name, len(given))
 	}
 	all := make([]float64, channels)
 	for i := range all {

@@ -186,6 +186,15 @@ func TestOpenRefuses(t *testing.T) {
 		"several last products": {altered(t, "digits", func(m message) {
 			m.of("graph").append("output").put("name", "add_result")
 		}), Options{}},
+		"no product with weights of its own": {altered(t, "pictures", func(m message) {
+			for _, n := range m.of("graph").all("node") {
+				if n.text("op_type") == "Gemm" {
+					alpha := n.append("attribute")
+					alpha.put("name", "alpha")
+					alpha.put("f", float32(2))
+				}
+			}
+		}), small},
 		"stands in another file": {altered(t, "digits", func(m message) {
 			tensor(m, 0).put("data_location", protoreflect.EnumNumber(external))
 		}), Options{}},

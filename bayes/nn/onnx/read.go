@@ -254,8 +254,8 @@ func (r *rewriting) product(n message, behind []message) (*product, error) {
 		return nil, nil
 	}
 	t, is := r.tensors[in[1]]
-	if !is || len(t.ints("dims")) != 2 {
-		return nil, nil
+	if !is || len(t.ints("dims")) != 2 || n.float("alpha", 1) != 1 || n.float("beta", 1) != 1 {
+		return nil, nil // a Gemm that scales its weights is another layer than they are
 	}
 	w, err := weightOf(t)
 	if err != nil {
