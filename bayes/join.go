@@ -106,7 +106,7 @@ const IslandsESS = "effective number of islands"
 func (p *Posterior) joins(q *Posterior) error {
 	models := [2][]byte{}
 	for i, r := range []*Posterior{p, q} {
-		text, err := json.Marshal(r.bound.Model)
+		text, err := json.Marshal([]any{r.bound.Model, r.origin.Extractor})
 		if err != nil {
 			return err
 		}

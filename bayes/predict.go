@@ -48,11 +48,11 @@ func (p *Posterior) Predict(ctx context.Context, x mat.Matrix) (Prediction, erro
 	}
 	rows, _ := x.Dims()
 	if p.origin.Extractor != nil {
-		if x, err := p.origin.Extractor.Extract(ctx, x, nil); err == nil {
-			return p.OfFeatures().Predict(ctx, x)
-		} else {
+		features, err := p.origin.Extractor.Extract(ctx, x, nil)
+		if err != nil {
 			return Prediction{}, fmt.Errorf("bayes: %w", err)
 		}
+		return p.OfFeatures().Predict(ctx, features)
 	}
 	warnings := p.Unlike(&dataset.Dataset{X: x})
 	var whole Prediction

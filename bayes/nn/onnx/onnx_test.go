@@ -348,6 +348,16 @@ func TestLastLayer(t *testing.T) {
 		!strings.Contains(err.Error(), "Parts.Train") {
 		t.Errorf("rows that are not in memory: %v", err)
 	}
+	model.Network = open(t, "digits", Options{Mean: []float64{.5}})
+	elsewhere, err := fit.Fit(t.Context(), model, smc.Tempered{Particles: 400}, dataset.Parts{Train: data},
+		run.Settings{Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bayes.Join(r.Posterior, elsewhere.Posterior); err == nil ||
+		!strings.Contains(err.Error(), "its model is another") {
+		t.Errorf("posteriors behind two networks are joined: %v", err)
+	}
 	opened.Clear()
 	if _, err := bayes.Load(path); err == nil || !strings.Contains(err.Error(), n.sum) {
 		t.Errorf("without the file: %v, want its hash", err)
