@@ -246,7 +246,8 @@ func count(all []outcome, v verdict) (n int) {
 }
 
 // judge puts the outcomes of a claim together: it holds in part where some hold, and no fewer than are contradicted;
-// else it is contradicted if one is, and not found if one is not.
+// else it is contradicted if some are, and not found if one is not. One alone of three or more that is contradicted may
+// be chance: by the rule's two errors it is so once in fifteen times.
 func (c claim) judge(all []outcome) verdict {
 	switch held, against := count(all, holds), count(all, contradicted); {
 	case c.cannot != "" || len(all) == 0:
@@ -255,9 +256,9 @@ func (c claim) judge(all []outcome) verdict {
 		return holds
 	case held > 0 && held >= against:
 		return inPart
-	case against > 0:
+	case against > 1, against > 0 && len(all) < 3:
 		return contradicted
-	case count(all, notFound) > 0:
+	case against > 0, count(all, notFound) > 0:
 		return notFound
 	}
 	return cannotJudge

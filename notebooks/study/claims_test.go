@@ -52,6 +52,7 @@ func TestVerdicts(t *testing.T) {
 		cell("a", "bare", 1.01, .04, none, none),
 		cell("a", "exact", 1.1, none, none, none), cell("b", "one", 3, .03, 1, .01), cell("b", "two", 2, .04, none, none),
 		cell("c", "one", 3, .03, 1, .01), cell("c", "two", 2, .04, none, none),
+		cell("b", "four", 2, .04, none, none),
 	}}
 	for line, want := range map[string]verdict{
 		"NLPD | a | one < two": holds, "NLPD | a | two > one": holds, "NLPD | a | one > two": contradicted,
@@ -62,6 +63,7 @@ func TestVerdicts(t *testing.T) {
 		"NLPD | a | one ~ two within .05": contradicted, "NLPD | a | one ~ paper within .1": holds,
 		"NLPD | a | one > .9": holds, "NLPD | a | one < exact": holds,
 		"NLPD | a | one < one @ b": holds, "NLPD | a; b | one < two": inPart, "NLPD | a; b; c | one < two": contradicted,
+		"NLPD | a; b | one < four": contradicted, "NLPD | a; a; b | one < four": notFound,
 	} {
 		all := must(readClaims("@ ohsmc.table1\nclaim x | y\nby " + line))
 		c := all[0].claims[0]
