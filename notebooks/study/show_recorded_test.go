@@ -13,18 +13,11 @@ import (
 	"gobnn/notebooks/results"
 )
 
-// waiting are notebooks that show pictures and tables of before: their studies are being computed at today's settings,
-// which takes hours.
-var waiting = []string{"../guided.ipynb"}
-
 // shownIn calls check with each call of a study in the code of notebooks that the pattern finds, and the texts that its
 // cell displays.
 func shownIn(pattern string, check func(cell string, call []string, shown []string)) {
 	calls := regexp.MustCompile(pattern)
 	for _, path := range must(filepath.Glob("../*.ipynb")) {
-		if slices.Contains(waiting, path) {
-			continue
-		}
 		var notebook struct {
 			Cells []struct {
 				Source  []string
