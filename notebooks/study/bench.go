@@ -82,8 +82,7 @@ func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, se
 		if err == nil && len(c.attempts) > 1 {
 			_, nlpd, err = validate(ctx, f.posterior, parts)
 		}
-		if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, bayes.ErrZeroWeights) ||
-			errors.Is(err, bayes.ErrNotFinite) || errors.Is(err, mcmc.ErrStuck) {
+		if diverges(err) {
 			b.say("%s, %s: attempt %d of %d: %v", parts.Train.Name, c.name, i+1, len(c.attempts), err)
 			continue
 		}
@@ -95,6 +94,12 @@ func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, se
 		}
 	}
 	return best, nil
+}
+
+// diverges says whether an error is the method's failure on these data, and no fault of the study.
+func diverges(err error) bool {
+	return errors.Is(err, baseline.ErrDiverged) || errors.Is(err, bayes.ErrZeroWeights) ||
+		errors.Is(err, bayes.ErrNotFinite) || errors.Is(err, mcmc.ErrStuck)
 }
 
 // validate returns a posterior's prediction of the validation part, and its NLPD.
@@ -146,8 +151,7 @@ func (b *bench) warm(ctx context.Context, a attempt, parts dataset.Parts) error 
 	if ctx.Err() != nil {
 		return fmt.Errorf("cancelled: %w", context.Cause(ctx))
 	}
-	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, baseline.ErrDiverged) &&
-		!errors.Is(err, bayes.ErrZeroWeights) {
+	if err != nil && !errors.Is(err, context.Canceled) && !diverges(err) {
 		return err
 	}
 	b.warmed[kind] = true

@@ -58,7 +58,7 @@ const (
 // practiceCPUs are those that a fit has: its seconds count.
 const practiceCPUs = 2
 
-// practiceMethod is a method with its own defaults; nil is fit.Fit's.
+// practiceMethod is a method with its own defaults.
 type practiceMethod struct {
 	name    string
 	method  fit.Method
@@ -67,7 +67,7 @@ type practiceMethod struct {
 
 // practiceMethods have the seconds of the default method.
 var practiceMethods = []practiceMethod{
-	{ownDefault, nil, 60},
+	{ownDefault, auto.Method{}, 60},
 	{tenNetworks, networks(10), 60},
 	{tenProposed, proposed{networks(10)}, 60},
 	{"MAP", baseline.MAP{}, 60},
@@ -177,7 +177,7 @@ func practiceTrials(
 }
 
 // scores fits within the time and scores the test part, in units of the training target's standard deviation. A method
-// without a posterior by then has an infinite NLPD.
+// that diverges, or has no posterior by then, has an infinite NLPD.
 func (m practiceMethod) scores(ctx context.Context, o Options, parts dataset.Parts, seed uint64) (Result, error) {
 	model := must(practiceModel(parts.Train, m.method))
 	begun := time.Now()
@@ -187,6 +187,9 @@ func (m practiceMethod) scores(ctx context.Context, o Options, parts dataset.Par
 	seconds := time.Since(begun).Seconds()
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
+	}
+	if err != nil && within.Err() == nil && !diverges(err) {
+		return Result{}, err
 	}
 	if err != nil {
 		o.say("%s, %s: %v", parts.Train.Name, m.name, err)
