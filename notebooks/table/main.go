@@ -107,6 +107,22 @@ func (t *table) behind() (nn.Network, error) {
 	return onnx.Open(t.network, onnx.Options{})
 }
 
+// model is the default model of rows, and what the flags say of it.
+func (t *table) model(rows *dataset.Dataset) (bayes.Model, error) {
+	model, err := bayes.ModelFor(rows)
+	if err != nil {
+		return model, err
+	}
+	if t.ordinal.text != "" {
+		model.Likelihood = bayes.Ordinal{}
+	}
+	network, err := t.behind()
+	if network != nil {
+		model.Network, model.Scaling.NormalScores = network, false
+	}
+	return model, err
+}
+
 // open reads a file, as the flags say or, of a posterior, as its training file was read. A list of columns that the
 // file does not have is a single name with commas, if it has that.
 func (t *table) open(path string, like *dataset.Dataset) (*dataset.Dataset, error) {
@@ -247,17 +263,9 @@ number, belongs to -ignore: predict -id writes it beside the predictions. Ctrl-C
 				"for no page", *test, data.Rows())
 		}
 	}
-	model, err := bayes.ModelFor(parts.Train)
+	model, err := t.model(parts.Train)
 	if err != nil {
 		return err
-	}
-	if t.ordinal.text != "" {
-		model.Likelihood = bayes.Ordinal{}
-	}
-	if network, err := t.behind(); err != nil {
-		return err
-	} else if network != nil {
-		model.Network, model.Scaling.NormalScores = network, false
 	}
 	if *name == "" {
 		*name = data.Name

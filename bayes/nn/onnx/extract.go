@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -47,28 +46,23 @@ func (f *file) layOut(o Options) error {
 	}
 	switch len(dims) {
 	case 2:
-		f.inputs = dims[1]
+		if f.inputs = dims[1]; o.Reversed || o.Image != (nn.Image{}) {
+			return fmt.Errorf("its input %q takes rows of numbers: leave out Options.Image and Reversed, of pictures", f.name)
+		}
 	case 4:
 		f.last = few(dims[3]) && !few(dims[1])
 		f.image = nn.Image{Channels: dims[1], Height: dims[2], Width: dims[3]}
 		if f.last {
 			f.image = nn.Image{Height: dims[1], Width: dims[2], Channels: dims[3]}
 		}
-		for _, side := range []struct {
-			file  *int
-			given int
-			name  string
-		}{{&f.image.Height, o.Image.Height, "Height"}, {&f.image.Width, o.Image.Width, "Width"},
-			{&f.image.Channels, o.Image.Channels, "Channels"}} {
-			switch {
-			case *side.file < 1 && side.given < 1:
-				return fmt.Errorf("its input %q of dimensions %v leaves the size of pictures open: set Options.Image.%s", f.name,
-					dims, side.name)
-			case *side.file < 1:
-				*side.file = side.given
-			case side.given > 0 && side.given != *side.file:
-				return fmt.Errorf("its input %q takes pictures of %v (height, width, channels), and Options.Image is %v", f.name,
-					f.image, o.Image)
+		given := []int{o.Image.Height, o.Image.Width, o.Image.Channels}
+		for i, side := range []*int{&f.image.Height, &f.image.Width, &f.image.Channels} {
+			if *side < 1 {
+				*side = given[i]
+			}
+			if *side < 1 || given[i] > 0 && given[i] != *side {
+				return fmt.Errorf("its input %q takes pictures of dimensions %v (-1: open), and Options.Image is %+v: set there "+
+					"what is open, and nothing that differs", f.name, dims, o.Image)
 			}
 		}
 		f.inputs = f.image.Height * f.image.Width * f.image.Channels
@@ -124,7 +118,7 @@ func (f *file) try() error {
 		defer g.Finalize()
 		var in []*graph.Node
 		for _, w := range f.weights {
-			in = append(in, graph.Parameter(g, w.name, shapes.Make(compute.Float32, w.dims...)))
+			in = append(in, graph.Parameter(g, w.Name, shapes.Make(compute.Float32, w.Shape...)))
 		}
 		x := graph.Parameter(g, "rows", shapes.Make(compute.Float32, f.rows, f.inputs))
 		f.width = f.outputs(x, in, Options{}).Shape().Dim(1)
@@ -165,14 +159,11 @@ func (f *file) outputs(x *graph.Node, weights []*graph.Node, o Options) *graph.N
 
 // check is an error where rows have another number of inputs.
 func (f *file) check(inputs int) error {
-	if inputs == f.inputs {
-		return nil
+	if inputs != f.inputs {
+		return fmt.Errorf("onnx: rows have %d numbers, and the file takes %d (its input has the dimensions %v)", inputs,
+			f.inputs, f.input.Dimensions)
 	}
-	if f.image.Channels > 0 {
-		return fmt.Errorf("onnx: rows have %d numbers, and the file takes pictures of %d x %d pixels with %d channels, %d "+
-			"numbers", inputs, f.image.Height, f.image.Width, f.image.Channels, f.inputs)
-	}
-	return fmt.Errorf("onnx: rows have %d numbers, and the file takes %d", inputs, f.inputs)
+	return nil
 }
 
 // program evaluates the file on an engine.
@@ -242,7 +233,7 @@ func (n Network) evaluate(block []float32) ([]float64, error) {
 			return nil, err
 		}
 		for _, w := range n.weights {
-			p.weights = append(p.weights, tensors.FromFlatDataAndDimensions(w.values, w.dims...))
+			p.weights = append(p.weights, tensors.FromFlatDataAndDimensions(w.Values, w.Shape...))
 		}
 		p.exec, err = graph.NewExec(p.engine.Backend(), func(in []*graph.Node) *graph.Node {
 			return n.outputs(in[0], in[1:], n.options)
@@ -280,13 +271,11 @@ func (n Network) kept(rows mat.Matrix) (string, error) {
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %d %d\n", text, total, inputs)
-	row := make([]byte, 0, 8*inputs)
+	row := make([]float64, inputs)
 	for i := range total {
-		row = row[:0]
-		for k := range inputs {
-			row = binary.LittleEndian.AppendUint64(row, math.Float64bits(rows.At(i, k)))
+		if err := binary.Write(sum, binary.LittleEndian, mat.Row(row, i, rows)); err != nil {
+			return "", err
 		}
-		sum.Write(row)
 	}
 	return filepath.Join(dir, "features", hex.EncodeToString(sum.Sum(nil)[:16])+".safetensors"), nil
 }

@@ -32,8 +32,8 @@ type layer struct{ Network }
 func (l layer) Parameters() (all []nn.Parameter) {
 	for _, w := range l.weights {
 		if !w.fixed {
-			all = append(all, nn.Parameter{Name: "layer1/" + w.name, Layer: 1, Kind: nn.Weights, Shape: w.dims,
-				FanIn: size(w.dims) / w.dims[0], FanOut: w.dims[0], Values: w.values})
+			all = append(all, nn.Parameter{Name: "layer1/" + w.Name, Layer: 1, Kind: nn.Weights, Shape: w.Shape,
+				FanIn: w.Size() / w.Shape[0], FanOut: w.Shape[0], Values: w.Values})
 		}
 	}
 	return all
@@ -45,14 +45,14 @@ func (l layer) Apply(params nn.Params, h nn.Value) nn.Value {
 	var weights []*graph.Node
 	for _, w := range l.weights {
 		if w.fixed {
-			all := graph.Const(g, w.values)
-			weights = append(weights, graph.ConvertDType(graph.Reshape(all, w.dims...), h.Node.DType()))
+			all := graph.Const(g, w.Values)
+			weights = append(weights, graph.ConvertDType(graph.Reshape(all, w.Shape...), h.Node.DType()))
 			continue
 		}
-		value := params["layer1/"+w.name]
+		value := params["layer1/"+w.Name]
 		if value.PerParticle {
 			panic(fmt.Errorf("onnx: tensor %q is stochastic, and the file is one layer that all particles share: leave layer 1 "+
-				"out of Model.Stochastic, as by bayes.Layers(2)", w.name))
+				"out of Model.Stochastic, as by bayes.Layers(2)", w.Name))
 		}
 		weights = append(weights, value.Node)
 	}

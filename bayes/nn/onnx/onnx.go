@@ -56,8 +56,8 @@ func init() {
 	}
 }
 
-// opened are the files that the program has opened, by the text of the network's JSON, where a posterior that is loaded
-// finds its network.
+// opened are the networks that the program has opened, by their JSON, and the paths of their files, by the hash: there
+// a posterior that is loaded finds its network.
 var opened sync.Map
 
 // Open reads an ONNX file of one input, of operators 11 to 23, in float32. Nothing in it is run, and no other file is
@@ -73,12 +73,12 @@ func Open(path string, o Options) (Network, error) {
 		return Network{}, err
 	}
 	opened.Store(string(text), n)
+	opened.Store(n.sum, path)
 	return n, nil
 }
 
 // ErrNotOpened says that a posterior's file names an ONNX file which the program has not opened.
-var ErrNotOpened = errors.New("onnx: the posterior needs its ONNX file, opened with the same options by onnx.Open " +
-	"before bayes.Load")
+var ErrNotOpened = errors.New("onnx: the posterior needs its ONNX file, opened by onnx.Open before bayes.Load")
 
 // described is a network as JSON.
 type described struct {
@@ -89,7 +89,7 @@ type described struct {
 // MarshalJSON writes the file's hash, and the options.
 func (n Network) MarshalJSON() ([]byte, error) { return json.Marshal(described{n.sum, n.options}) }
 
-// UnmarshalJSON finds the network among those that were opened.
+// UnmarshalJSON finds the network among those that were opened, or opens its file with these options.
 func (n *Network) UnmarshalJSON(text []byte) error {
 	var d described
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -100,13 +100,18 @@ func (n *Network) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return err
 	}
-	known, is := opened.Load(string(key))
-	if !is {
-		options, _ := json.Marshal(d.Options)
-		return fmt.Errorf("%w: it has the SHA-256 %s, and the options %s", ErrNotOpened, d.SHA256, options)
+	if known, is := opened.Load(string(key)); is {
+		*n = known.(Network)
+		return nil
 	}
-	*n = known.(Network)
-	return nil
+	path, is := opened.Load(d.SHA256)
+	if !is {
+		return fmt.Errorf("%w: it has the SHA-256 %s", ErrNotOpened, d.SHA256)
+	}
+	if *n, err = Open(path.(string), d.Options); err == nil && n.sum != d.SHA256 {
+		err = fmt.Errorf("%w: %s was it, and is another file now; it has the SHA-256 %s", ErrNotOpened, path, d.SHA256)
+	}
+	return err
 }
 
 // Features implements bayes.Extractor.

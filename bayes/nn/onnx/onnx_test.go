@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -99,9 +100,9 @@ func TestFeaturesAreThoseOfOnnxruntime(t *testing.T) {
 		for i, row := range w.P {
 			sum, p := 0., make([]float64, len(row))
 			for k := range row {
-				z := float64(n.own.biases.values[k])
+				z := float64(n.own.biases.Values[k])
 				for j := range n.width {
-					z += got.At(i, j) * float64(n.own.weights.values[j*len(row)+k])
+					z += got.At(i, j) * float64(n.own.weights.Values[j*len(row)+k])
 				}
 				p[k] = math.Exp(z)
 				sum += p[k]
@@ -173,9 +174,10 @@ func TestOpenRefuses(t *testing.T) {
 		`unimplemented ONNX op "Mystery"`: {altered(t, "digits", func(m message) {
 			m.of("graph").all("node")[3].put("op_type", "Mystery")
 		}), Options{}},
-		"leaves the size of pictures open: set Options.Image.Height": {"testdata/pictures.onnx", Options{}},
-		"pictures of {8 8 3}": {"testdata/pictures.onnx",
+		"Options.Image is {Height:0 Width:0 Channels:0}: set there": {"testdata/pictures.onnx", Options{}},
+		"Options.Image is {Height:8 Width:8 Channels:1}": {"testdata/pictures.onnx",
 			Options{Image: nn.Image{Height: 8, Width: 8, Channels: 1}}},
+		"takes rows of numbers": {"testdata/digits.onnx", Options{Reversed: true}},
 		"the input has 3 channels, and Options.Mean has 2 numbers": {"testdata/pictures.onnx",
 			Options{Image: small.Image, Mean: []float64{1, 2}}},
 		"Options.StdDev is [0]": {"testdata/digits.onnx", Options{StdDev: []float64{0}}},
@@ -358,9 +360,43 @@ func TestLastLayer(t *testing.T) {
 		!strings.Contains(err.Error(), "its model is another") {
 		t.Errorf("posteriors behind two networks are joined: %v", err)
 	}
-	opened.Clear()
-	if _, err := bayes.Load(path); err == nil || !strings.Contains(err.Error(), n.sum) {
-		t.Errorf("without the file: %v, want its hash", err)
+	// Load takes the file that was opened, wherever it lies and whatever for, no other, and none that has changed since.
+	moved, theirs := filepath.Join(t.TempDir(), "moved.onnx"), altered(t, "digits", func(m message) {
+		m.put("producer_name", "somebody else")
+	})
+	for _, c := range []struct {
+		opened, then string
+		says         string
+	}{
+		{"testdata/digits.onnx", "testdata/digits.onnx", ""}, {theirs, theirs, n.sum},
+		{"testdata/digits.onnx", theirs, "another file now"},
+	} {
+		opened.Clear()
+		for _, from := range []string{c.opened, c.then} {
+			content, err := os.ReadFile(from)
+			if err == nil {
+				err = os.WriteFile(moved, content, 0o644)
+			}
+			if err == nil && from == c.opened {
+				_, err = Open(moved, Options{Mean: []float64{.5}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		again, err := bayes.Load(path)
+		if c.says != "" {
+			if !errors.Is(err, ErrNotOpened) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s, then %s: %v, want %q", c.opened, c.then, err, c.says)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := again.Predict(t.Context(), x); err != nil || !slices.Equal(p.Outputs, prediction.Outputs) {
+			t.Errorf("a file that was moved predicts something else: %v", err)
+		}
 	}
 }
 
@@ -453,8 +489,8 @@ func TestLearnt(t *testing.T) {
 	}
 	moved := 0.
 	for _, one := range n.weights {
-		if one.name == "w1" {
-			for i, v := range one.values {
+		if one.Name == "w1" {
+			for i, v := range one.Values {
 				moved = max(moved, math.Abs(values[i]-float64(v)))
 			}
 		}

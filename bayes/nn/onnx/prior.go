@@ -53,13 +53,13 @@ func (a Around) mean(like *graph.Node, slots []bayes.Slot) *graph.Node {
 		own := make([]float32, slot.Size()) // 0 of what is not of the layer
 		switch slot.Name {
 		case "layer2/weights": // [out, in], the file's are [in, out]
-			own = a.Network.own.weights.transposed().values
+			own = a.Network.own.weights.transposed().Values
 		case "layer2/biases":
-			own = a.Network.own.biases.values
+			own = a.Network.own.biases.Values
 		}
 		if len(own) != slot.Size() {
 			panic(fmt.Errorf("onnx: Around has a last layer of %v (features, outputs), and the model's %q has %d numbers: take "+
-				"another prior, such as bayes.Normal", a.Network.own.weights.dims, slot.Name, slot.Size()))
+				"another prior, such as bayes.Normal", a.Network.own.weights.Shape, slot.Name, slot.Size()))
 		}
 		values = append(values, own...)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"gobnn/bayes/nn"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -31,29 +33,26 @@ func (m message) mutable(name string) message { return message{m.Mutable(m.field
 // append is a new message at the end of a list.
 func (m message) append(name string) message { return message{m.list(name).AppendMutable().Message()} }
 
-// all are the messages of a list.
-func (m message) all(name string) (items []message) {
+// items are those of a list, as another type.
+func items[T any](m message, name string, as func(protoreflect.Value) T) (all []T) {
 	for i, list := 0, m.get(name).List(); i < list.Len(); i++ {
-		items = append(items, message{list.Get(i).Message()})
+		all = append(all, as(list.Get(i)))
 	}
-	return items
+	return all
 }
 
-// texts are the texts of a list.
-func (m message) texts(name string) (items []string) {
-	for i, list := 0, m.get(name).List(); i < list.Len(); i++ {
-		items = append(items, list.Get(i).String())
-	}
-	return items
+func (m message) all(name string) []message {
+	return items(m, name, func(v protoreflect.Value) message { return message{v.Message()} })
 }
 
-// ints are the whole numbers of a list.
-func (m message) ints(name string) (items []int) {
-	for i, list := 0, m.get(name).List(); i < list.Len(); i++ {
-		items = append(items, int(list.Get(i).Int()))
-	}
-	return items
+func (m message) texts(name string) []string { return items(m, name, protoreflect.Value.String) }
+
+func (m message) ints(name string) []int {
+	return items(m, name, func(v protoreflect.Value) int { return int(v.Int()) })
 }
+
+// size is the number of a tensor's elements.
+func (m message) size() int { return nn.Parameter{Shape: m.ints("dims")}.Size() }
 
 // attribute is a node's, by name.
 func (m message) attribute(name string) (a message, is bool) {
@@ -104,38 +103,24 @@ const (
 	tensorAttribute                                  = 4 // the type of an AttributeProto
 )
 
-// size is the number of a tensor's elements.
-func size(dims []int) int {
-	n := 1
-	for _, d := range dims {
-		n *= d
+// weightOf is a TensorProto of float32 or float64.
+func weightOf(tensor message) (w weight, err error) {
+	w.Name, w.Shape = tensor.text("name"), tensor.ints("dims")
+	raw, double, list := tensor.get("raw_data").Bytes(), tensor.get("data_type").Int() == float64Type, "float_data"
+	if double {
+		list = "double_data"
 	}
-	return n
-}
-
-// floats are the elements of a TensorProto of float32 or float64.
-func floats(tensor message) (values []float32, err error) {
-	raw, kind, want := tensor.get("raw_data").Bytes(), tensor.get("data_type").Int(), size(tensor.ints("dims"))
-	switch {
-	case kind == float32Type && len(raw) > 0:
-		for i := 0; i+4 <= len(raw); i += 4 {
-			values = append(values, math.Float32frombits(binary.LittleEndian.Uint32(raw[i:])))
-		}
-	case kind == float64Type && len(raw) > 0:
-		for i := 0; i+8 <= len(raw); i += 8 {
-			values = append(values, float32(math.Float64frombits(binary.LittleEndian.Uint64(raw[i:]))))
-		}
-	default:
-		list := tensor.get(map[bool]string{true: "double_data", false: "float_data"}[kind == float64Type]).List()
-		for i := range list.Len() {
-			values = append(values, float32(list.Get(i).Float()))
-		}
+	w.Values = items(tensor, list, func(v protoreflect.Value) float32 { return float32(v.Float()) })
+	for ; double && len(raw) >= 8; raw = raw[8:] {
+		w.Values = append(w.Values, float32(math.Float64frombits(binary.LittleEndian.Uint64(raw))))
 	}
-	if len(values) != want {
-		return nil, fmt.Errorf("tensor %q of dimensions %v has %d numbers, not %d", tensor.text("name"), tensor.ints("dims"),
-			len(values), want)
+	for ; !double && len(raw) >= 4; raw = raw[4:] {
+		w.Values = append(w.Values, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
 	}
-	return values, nil
+	if len(w.Values) != w.Size() {
+		err = fmt.Errorf("tensor %q of dimensions %v has %d numbers, not %d", w.Name, w.Shape, len(w.Values), w.Size())
+	}
+	return w, err
 }
 
 // unmarshal reads a ModelProto.

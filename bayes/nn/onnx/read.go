@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/nn"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -47,12 +48,10 @@ type file struct {
 	program *program
 }
 
-// weight is a tensor of the file that is an input of the program.
+// weight is a tensor of the file that is an input of the program; of the Parameter it has name, shape and values.
 type weight struct {
-	name   string
-	dims   []int
-	values []float32
-	fixed  bool // is not learnt: a mean or variance of a batch normalisation
+	nn.Parameter
+	fixed bool // is not learnt: a mean or variance of a batch normalisation
 }
 
 // product is a layer: features times weights, [in, out], plus biases, [out].
@@ -225,7 +224,12 @@ func (r *rewriting) cut(f *file, o Options) error {
 			"features (Options.Features), such as %q", outputs[0])
 	}
 	if _, is := r.makes[f.features]; !is {
-		return fmt.Errorf("it has no tensor %q (Options.Features): %s", f.features, r.nearest())
+		var names []string
+		for _, n := range r.graph.all("node") {
+			names = append(names, n.texts("output")...)
+		}
+		return fmt.Errorf("it has no tensor %q (Options.Features): its last ones are %q", f.features,
+			names[max(0, len(names)-10):])
 	}
 	needed := map[string]bool{}
 	for _, n := range r.needed(f.features) {
@@ -234,17 +238,6 @@ func (r *rewriting) cut(f *file, o Options) error {
 	r.graph.keep("node", func(n message) bool { return needed[n.texts("output")[0]] })
 	r.graph.keep("output", func(message) bool { return false })
 	return nil
-}
-
-// nearest names the last tensors of the file.
-func (r *rewriting) nearest() string {
-	var names []string
-	for _, n := range r.graph.all("node") {
-		if n.text("op_type") != "Constant" {
-			names = append(names, n.texts("output")...)
-		}
-	}
-	return fmt.Sprintf("its last ones are %q", names[max(0, len(names)-10):])
 }
 
 // product is a node as a layer; nil: it is none. The biases are those that a node behind it adds.
@@ -264,7 +257,8 @@ func (r *rewriting) product(n message, behind []message) (*product, error) {
 	if a, is := n.attribute("transB"); is && a.get("i").Int() == 1 {
 		w = w.transposed()
 	}
-	p := &product{weights: w, biases: weight{dims: []int{w.dims[1]}, values: make([]float32, w.dims[1])}}
+	p := &product{weights: w}
+	p.biases.Values = make([]float32, w.Shape[1])
 	b := ""
 	if kind == "Gemm" && len(in) > 2 {
 		b = in[2]
@@ -275,28 +269,21 @@ func (r *rewriting) product(n message, behind []message) (*product, error) {
 			}
 		}
 	}
-	if t, is := r.tensors[b]; is && size(t.ints("dims")) == w.dims[1] {
+	if t, is := r.tensors[b]; is && t.size() == w.Shape[1] {
 		p.biases, err = weightOf(t)
 	}
 	return p, err
 }
 
-func weightOf(t message) (w weight, err error) {
-	w = weight{name: t.text("name"), dims: t.ints("dims")}
-	w.values, err = floats(t)
-	return w, err
-}
-
 // transposed is a matrix's transpose.
 func (w weight) transposed() weight {
-	rows, columns := w.dims[0], w.dims[1]
-	to := weight{name: w.name, dims: []int{columns, rows}, values: make([]float32, len(w.values))}
-	for i := range rows {
-		for j := range columns {
-			to.values[j*rows+i] = w.values[i*columns+j]
-		}
+	rows, columns := w.Shape[0], w.Shape[1]
+	values := w.Values
+	w.Shape, w.Values = []int{columns, rows}, make([]float32, len(values))
+	for i := range values {
+		w.Values[i%columns*rows+i/columns] = values[i]
 	}
-	return to
+	return w
 }
 
 // rewrite puts operators that the reader lacks in terms of others. It returns the name that the features then have.
@@ -372,12 +359,14 @@ func (r *rewriting) inputs() (weights []weight, err error) {
 	used, weighs, statistics := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, n := range r.graph.all("node") {
 		for i, in := range n.texts("input") {
-			kind, dims := n.text("op_type"), 0
-			if t, is := r.tensors[in]; is {
-				dims = size(t.ints("dims"))
+			t, is := r.tensors[in]
+			if !is {
+				continue
 			}
+			kind, number := n.text("op_type"), t.get("data_type").Int()
 			used[in] = true
-			weighs[in] = weighs[in] || r.floating(in) && (dims > fewNumbers || dims > 1 && slices.Contains(weigh, kind))
+			weighs[in] = weighs[in] || (number == float32Type || number == float64Type) &&
+				(t.size() > fewNumbers || t.size() > 1 && slices.Contains(weigh, kind))
 			statistics[in] = statistics[in] || kind == "BatchNormalization" && i > 2
 		}
 	}
@@ -405,19 +394,13 @@ func (r *rewriting) inputs() (weights []weight, err error) {
 	return weights, nil
 }
 
-// floating says whether a tensor has floats.
-func (r *rewriting) floating(name string) bool {
-	t, is := r.tensors[name]
-	return is && slices.Contains([]int64{float32Type, float64Type}, t.get("data_type").Int())
-}
-
 // input appends an input of the graph.
 func (r *rewriting) input(w weight) {
 	info := r.graph.append("input")
-	info.put("name", w.name)
+	info.put("name", w.Name)
 	tensor := info.mutable("type").mutable("tensor_type")
 	tensor.put("elem_type", int32(float32Type))
-	for _, d := range w.dims {
+	for _, d := range w.Shape {
 		tensor.mutable("shape").append("dim").put("dim_value", int64(d))
 	}
 }
@@ -426,7 +409,7 @@ func (r *rewriting) input(w weight) {
 func (f *file) build(rows *graph.Node, weights []*graph.Node) (features *graph.Node) {
 	inputs := map[string]*graph.Node{f.name: rows}
 	for i, w := range f.weights {
-		inputs[w.name] = weights[i]
+		inputs[w.Name] = weights[i]
 	}
 	features = f.model.CallGraph(nil, rows.Graph(), inputs, f.features)[0]
 	return graph.Reshape(graph.ConvertDType(features, compute.Float32), rows.Shape().Dim(0), -1)
