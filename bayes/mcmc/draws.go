@@ -15,14 +15,16 @@ import (
 type Draws struct {
 	Chains, PerChain, Dim int
 
-	dtype compute.DType
-	raw   []byte // [Chains, PerChain, Dim], as tensors have it
+	dtype  compute.DType
+	tensor *tensors.Tensor // [Chains PerChain, Dim], on the host
+	raw    []byte          // of the tensor
 }
 
 func newDraws(chains, perChain, dim int, dtype compute.DType) *Draws {
-	return &Draws{
-		Chains: chains, PerChain: perChain, Dim: dim, dtype: dtype, raw: make([]byte, chains*perChain*dim*dtype.Size()),
-	}
+	d := &Draws{Chains: chains, PerChain: perChain, Dim: dim, dtype: dtype,
+		tensor: tensors.FromShape(shapes.Make(dtype, chains*perChain, dim))}
+	d.tensor.MutableBytes(func(raw []byte) { d.raw = raw }) //nolint:errcheck // it is on the host
+	return d
 }
 
 // row is the part of raw that has some draws of a chain, from one of them on.
@@ -60,13 +62,9 @@ func (d *Draws) Coordinate(k int) [][]float64 {
 	return out
 }
 
-// Tensor copies all draws, chain after chain, into a tensor of the run's type on the host: [Chains PerChain, D]. There
-// must be a draw.
-func (d *Draws) Tensor() *tensors.Tensor {
-	t := tensors.FromShape(shapes.Make(d.dtype, d.Chains*d.PerChain, d.Dim))
-	t.MutableBytes(func(raw []byte) { copy(raw, d.raw) }) //nolint:errcheck // it is on the host
-	return t
-}
+// Tensor is all draws, chain after chain, in the run's type on the host: [Chains PerChain, D]. It shares the memory of
+// the draws, which may be gigabytes.
+func (d *Draws) Tensor() *tensors.Tensor { return d.tensor }
 
 // Sample is the draws for diag.OfSample; the coordinates of the problem are the parameters.
 func (d *Draws) Sample() diag.Sample {
@@ -82,6 +80,11 @@ func (d *Draws) first(perChain int) *Draws {
 	if perChain == d.PerChain {
 		return d
 	}
+	return d.copied(perChain)
+}
+
+// copied copies the first perChain draws of each chain.
+func (d *Draws) copied(perChain int) *Draws {
 	out := newDraws(d.Chains, perChain, d.Dim, d.dtype)
 	for chain := range d.Chains {
 		copy(out.row(chain, 0, perChain), d.row(chain, 0, perChain))

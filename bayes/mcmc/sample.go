@@ -429,7 +429,7 @@ func (r *sampling) Keep() (any, map[string]*tensors.Tensor, error) {
 	}
 	kept := map[string]*tensors.Tensor{}
 	if most := r.mostKept(); most > 0 {
-		kept[drawsName] = r.draws.first(most).Tensor()
+		kept[drawsName] = r.draws.copied(most).Tensor()
 	}
 	return r.position, kept, nil
 }
