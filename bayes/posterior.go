@@ -248,38 +248,48 @@ func (d Draws) checkFinite(bound *BoundModel, weights []float64) error {
 			if t == nil {
 				continue
 			}
-			width := t.Shape().Dim(-1)
-			rows, some := t.Size()/width, max(1, checkedNumbers/s.Size())
-			for from := 0; from < rows; from += some {
-				columns := tensors.FromShape(shapeOf(t, []int{min(some, rows-from), s.Size()}))
-				err := copyColumns(columns, s.Size(), 0, t, width, from*width+s.Offset, columns.Shape().Dim(0), s.Size())
-				var values []float64
-				if err == nil {
-					values, err = compute.Float64s(columns)
+			counts := func(particle int) bool { return t != d.Phi || weights[particle] != 0 }
+			row, v := -1, 0.
+			err := t.ConstFlatData(func(flat any) {
+				switch flat := flat.(type) {
+				case []float32:
+					row, v = notFinite(flat, t.Shape().Dim(-1), s, counts)
+				case []float64:
+					row, v = notFinite(flat, t.Shape().Dim(-1), s, counts)
 				}
-				if err != nil {
-					return fmt.Errorf("bayes: the particles cannot be read: %w", err)
-				}
-				for i, v := range values {
-					particle := from + i/s.Size()
-					if finite(v) || t == d.Phi && weights[particle] == 0 {
-						continue
-					}
-					which := ""
-					if t == d.Phi {
-						which = fmt.Sprintf(" in particle %d, counted from 0", particle)
-					}
-					return fmt.Errorf("bayes: parameter %q is %v%s: nothing can be predicted with it; the training diverged, or the "+
-						"file was altered", s.Name, v, which)
-				}
+			})
+			switch {
+			case err != nil:
+				return fmt.Errorf("bayes: the particles cannot be read: %w", err)
+			case row < 0:
+				continue
 			}
+			which := ""
+			if t == d.Phi {
+				which = fmt.Sprintf(" in particle %d, counted from 0", row)
+			}
+			return fmt.Errorf("bayes: parameter %q is %v%s: nothing can be predicted with it; the training diverged, or the "+
+				"file was altered", s.Name, v, which)
 		}
 	}
 	return nil
 }
 
-// checkedNumbers is about how many numbers are looked at at a time: draws may take gigabytes.
-const checkedNumbers = 1 << 20
+// notFinite is the first number of a slot that is NaN or infinite, with its row, of the rows that count; -1: there is
+// none. It makes no copy, of draws that may take gigabytes.
+func notFinite[T float32 | float64](flat []T, width int, s Slot, counts func(row int) bool) (row int, v float64) {
+	for row := range len(flat) / width {
+		if !counts(row) {
+			continue
+		}
+		for _, v := range flat[row*width+s.Offset:][:s.Size()] {
+			if !finite(float64(v)) {
+				return row, float64(v)
+			}
+		}
+	}
+	return -1, 0
+}
 
 // complete checks the scalers, fills in defaults, and copies slices and maps.
 func (o Origin) complete(bound *BoundModel) (Origin, error) {
