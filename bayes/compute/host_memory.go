@@ -35,3 +35,13 @@ var hostMemory = sync.OnceValues(func() (limit room, known bool) {
 	}
 	return limit, limit.bytes > 0
 })
+
+// CheckHost is an error before the start if what a computation keeps on the host, in bytes, is more than the machine
+// has; what and fewer name it, and what to take less of.
+func CheckHost(need int64, what, fewer string) error {
+	limit, known := hostMemory()
+	if !known {
+		return nil
+	}
+	return limit.check(need, 0, what, fewer)
+}

@@ -51,6 +51,10 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	size := int64(c.Chains) * int64(c.Draws) * int64(problem.Dim*j.DType.Size())
+	if err := compute.CheckHost(size, "the draws of all chains", "draws"); err != nil {
+		return nil, fmt.Errorf("mcmc: %w", err)
+	}
 	result, err := newSampling(j, c, problem).loop().Run(ctx, j)
 	switch {
 	case result == nil:

@@ -419,6 +419,18 @@ func TestKernelsWithFunctions(t *testing.T) {
 	}
 }
 
+// Draws that the machine has no memory for are refused before the start.
+func TestDrawsBeyondMemory(t *testing.T) {
+	if compute.CheckHost(math.MaxInt64, "", "") == nil {
+		t.Skip("how much memory the machine has is not known")
+	}
+	chains := Chains{Kernel: MALA{StepSize: .5}, Chains: 3, Draws: 1 << 35, WarmUp: NoWarmUp}
+	_, err := fit.Sample(t.Context(), standard(), chains, run.Settings{Engine: computetest.Go(t)})
+	if !says(err, "before the start: the draws of all chains take") || !says(err, "of the draws") {
+		t.Errorf("%v", err)
+	}
+}
+
 // A run that ends in its warm-up says how far it came.
 func TestEndsInWarmUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
