@@ -185,13 +185,12 @@ func (m practiceMethod) scores(ctx context.Context, o Options, parts dataset.Par
 	defer end()
 	fitted, err := fit.Fit(within, model, m.method, parts, run.Settings{Seed: seed})
 	seconds := time.Since(begun).Seconds()
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return Result{}, context.Cause(ctx)
-	}
-	if err != nil && within.Err() == nil && !diverges(err) {
+	case err != nil && within.Err() == nil && !diverges(err):
 		return Result{}, err
-	}
-	if err != nil {
+	case err != nil:
 		o.say("%s, %s: %v", parts.Train.Name, m.name, err)
 		return Result{Values: map[string]float64{"NLPD": math.Inf(1), "seconds": seconds}}, nil
 	}

@@ -55,14 +55,14 @@ func (f *file) layOut(o Options) error {
 		if f.last {
 			f.image = nn.Image{Height: dims[1], Width: dims[2], Channels: dims[3]}
 		}
-		given := []int{o.Image.Height, o.Image.Width, o.Image.Channels}
+		given, names := []int{o.Image.Height, o.Image.Width, o.Image.Channels}, []string{"Height", "Width", "Channels"}
 		for i, side := range []*int{&f.image.Height, &f.image.Width, &f.image.Channels} {
 			if *side < 1 {
 				*side = given[i]
 			}
 			if *side < 1 || given[i] > 0 && given[i] != *side {
-				return fmt.Errorf("its input %q takes pictures of dimensions %v (-1: open), and Options.Image is %+v: set there "+
-					"what is open, and nothing that differs", f.name, dims, o.Image)
+				return fmt.Errorf("its input %q takes pictures of dimensions %v (-1: open), and Options.Image.%s is %d: set "+
+					"there what is open, and nothing that differs", f.name, dims, names[i], given[i])
 			}
 		}
 		f.inputs = f.image.Height * f.image.Width * f.image.Channels
@@ -159,11 +159,14 @@ func (f *file) outputs(x *graph.Node, weights []*graph.Node, o Options) *graph.N
 
 // check is an error where rows have another number of inputs.
 func (f *file) check(inputs int) error {
-	if inputs != f.inputs {
-		return fmt.Errorf("onnx: rows have %d numbers, and the file takes %d (its input has the dimensions %v)", inputs,
-			f.inputs, f.input.Dimensions)
+	if inputs == f.inputs {
+		return nil
 	}
-	return nil
+	if f.image.Channels > 0 {
+		return fmt.Errorf("onnx: rows have %d numbers, and the file takes pictures of %d x %d pixels with %d channels, %d "+
+			"numbers", inputs, f.image.Height, f.image.Width, f.image.Channels, f.inputs)
+	}
+	return fmt.Errorf("onnx: rows have %d numbers, and the file takes %d", inputs, f.inputs)
 }
 
 // program evaluates the file on an engine.

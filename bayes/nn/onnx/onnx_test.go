@@ -174,8 +174,9 @@ func TestOpenRefuses(t *testing.T) {
 		`unimplemented ONNX op "Mystery"`: {altered(t, "digits", func(m message) {
 			m.of("graph").all("node")[3].put("op_type", "Mystery")
 		}), Options{}},
-		"Options.Image is {Height:0 Width:0 Channels:0}: set there": {"testdata/pictures.onnx", Options{}},
-		"Options.Image is {Height:8 Width:8 Channels:1}": {"testdata/pictures.onnx",
+		"dimensions [-1 3 -1 -1] (-1: open), and Options.Image.Height is 0: set there": {"testdata/pictures.onnx",
+			Options{}},
+		"dimensions [-1 3 -1 -1] (-1: open), and Options.Image.Channels is 1": {"testdata/pictures.onnx",
 			Options{Image: nn.Image{Height: 8, Width: 8, Channels: 1}}},
 		"takes rows of numbers": {"testdata/digits.onnx", Options{Reversed: true}},
 		"the input has 3 channels, and Options.Mean has 2 numbers": {"testdata/pictures.onnx",
