@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"gobnn/bayes/compute"
@@ -20,8 +21,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// evaluatedRows is how many rows the file evaluates at a time, where it leaves that open.
-const evaluatedRows = 64
+// evaluatedRows is how many rows the file evaluates at a time, where it leaves that open; up to fewRows one by one.
+const evaluatedRows, fewRows = 64, 8
 
 // fewestKept is the number of rows from which features are kept on disk.
 const fewestKept = 100
@@ -78,13 +79,14 @@ func (f *file) layOut(o Options) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range f.by {
-		if !(s > 0) {
-			return fmt.Errorf("Options.StdDev is %v: all must be above 0", o.StdDev)
-		}
+	if !(slices.Min(f.by) > 0) {
+		return fmt.Errorf("Options.StdDev is %v: all must be above 0", o.StdDev)
 	}
 	return f.try()
 }
+
+// fused are operations that XLA computes in the loop of what takes them, so that their numbers are not stored.
+var fused = []graph.NodeType{graph.NodeTypeSlice, graph.NodeTypeBroadcastInDim, graph.NodeTypeMul, graph.NodeTypeAdd}
 
 // few says whether an axis can be that of channels.
 func few(dim int) bool { return dim == 1 || dim == 3 || dim == 4 }
@@ -123,7 +125,7 @@ func (f *file) try() error {
 		x := graph.Parameter(g, "rows", shapes.Make(compute.Float32, f.rows, f.inputs))
 		f.width = f.outputs(x, in, Options{}).Shape().Dim(1)
 		for _, n := range g.Nodes() {
-			if n.NumOutputs() == 1 && n.Rank() > 0 && n.Shape().Dim(0) == f.rows {
+			if n.NumOutputs() == 1 && n.Rank() > 0 && n.Shape().Dim(0) == f.rows && !slices.Contains(fused, n.Type()) {
 				f.stored += n.Shape().Size() / f.rows
 			}
 		}
@@ -178,12 +180,12 @@ type program struct {
 }
 
 // Extract implements bayes.Extractor. Features of many rows are kept on disk, by the hash of file, options and rows.
-func (n Network) Extract(ctx context.Context, rows mat.Matrix, progress func(done int)) (*mat.Dense, error) {
-	total, inputs := rows.Dims()
+func (n Network) Extract(ctx context.Context, x mat.Matrix, progress func(done int)) (*mat.Dense, error) {
+	total, inputs := x.Dims()
 	if _, err := n.Features(inputs); err != nil {
 		return nil, err
 	}
-	path, err := n.kept(rows)
+	path, err := n.kept(x)
 	if err != nil {
 		return nil, err
 	}
@@ -194,16 +196,20 @@ func (n Network) Extract(ctx context.Context, rows mat.Matrix, progress func(don
 		}
 	}
 	all := mat.NewDense(total, n.width, nil)
-	block := make([]float32, n.rows*inputs)
-	for from := 0; from < total; from += n.rows {
+	rows := n.rows
+	if total <= fewRows && n.input.Dimensions[0] < 1 {
+		rows = 1
+	}
+	block := make([]float32, rows*inputs)
+	for from := 0; from < total; from += rows {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("onnx: features stopped at row %d of %d: %w", from, total, err)
 		}
-		count := min(n.rows, total-from)
+		count := min(rows, total-from)
 		clear(block)
 		for i := range count {
 			for k := range inputs {
-				block[i*inputs+k] = float32(rows.At(from+i, k))
+				block[i*inputs+k] = float32(x.At(from+i, k))
 			}
 		}
 		values, err := n.evaluate(block)
@@ -245,7 +251,7 @@ func (n Network) evaluate(block []float32) ([]float64, error) {
 			return nil, err
 		}
 	}
-	args := []any{tensors.FromFlatDataAndDimensions(block, n.rows, n.inputs)}
+	args := []any{tensors.FromFlatDataAndDimensions(block, len(block)/n.inputs, n.inputs)}
 	for _, w := range p.weights {
 		args = append(args, w)
 	}

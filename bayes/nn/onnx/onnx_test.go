@@ -83,6 +83,7 @@ func TestFeaturesAreThoseOfOnnxruntime(t *testing.T) {
 			func(w wanted) [][]float64 { return w.Standardised }},
 		{"pictures", Options{Image: small, Reversed: true}, func(w wanted) [][]float64 { return w.Reversed }},
 		{"bytes", Options{}, func(w wanted) [][]float64 { return w.Features }},
+		{"channels", Options{}, func(w wanted) [][]float64 { return w.Features }},
 	} {
 		w := want(t, c.name)
 		n := open(t, c.name, c.options)
@@ -224,6 +225,64 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := (bayes.Model{Network: Network{}, Likelihood: bayes.Categorical{}}).Bind(2, 2); err == nil ||
 		!strings.Contains(err.Error(), "onnx.Open") {
 		t.Errorf("a network that was not opened: %v", err)
+	}
+}
+
+// A file from somebody else is read or refused, whatever its nodes lack, and crashes nothing.
+func TestForeignNodes(t *testing.T) {
+	numbers := func(n message, change func(a message)) {
+		for _, a := range n.all("attribute") {
+			change(a)
+		}
+	}
+	dims := func(graph, n message, change func(dims protoreflect.List)) {
+		for _, tensor := range graph.all("initializer") {
+			if slices.Contains(n.texts("input"), tensor.text("name")) && len(tensor.ints("dims")) > 0 {
+				change(tensor.list("dims"))
+			}
+		}
+	}
+	first := func(list protoreflect.List, v any) {
+		if list.Len() > 0 {
+			list.Set(0, protoreflect.ValueOf(v))
+		}
+	}
+	refused := 0
+	for name, o := range map[string]Options{"digits": {}, "pictures": {Image: nn.Image{Height: 8, Width: 8}}, "bytes": {},
+		"channels": {}} {
+		for _, change := range []func(graph, n message){
+			func(_, n message) { n.Clear(n.field("input")) },
+			func(_, n message) { n.list("input").Truncate(min(1, len(n.texts("input")))) },
+			func(_, n message) { first(n.list("input"), n.texts("output")[0]) }, // a circle
+			func(_, n message) { first(n.list("input"), "nowhere") },
+			func(_, n message) { n.Clear(n.field("output")) },
+			func(_, n message) { n.Clear(n.field("attribute")) },
+			func(_, n message) {
+				numbers(n, func(a message) { first(a.list("ints"), int64(-1)); a.put("i", int64(-1)) })
+			},
+			func(_, n message) {
+				numbers(n, func(a message) { first(a.list("ints"), int64(1)<<40); a.put("i", int64(0)) })
+			},
+			func(_, n message) {
+				numbers(n, func(a message) { a.list("ints").Truncate(min(1, a.list("ints").Len())) })
+			},
+			func(graph, n message) { dims(graph, n, func(d protoreflect.List) { first(d, int64(0)) }) },
+			func(graph, n message) { dims(graph, n, func(d protoreflect.List) { first(d, int64(-5)) }) },
+			func(graph, n message) { dims(graph, n, func(d protoreflect.List) { d.Truncate(1) }) },
+		} {
+			for i, nodes := 0, 1; i < nodes; i++ {
+				path := altered(t, name, func(m message) {
+					nodes = len(m.of("graph").all("node"))
+					change(m.of("graph"), m.of("graph").all("node")[i])
+				})
+				if _, err := Open(path, o); err != nil {
+					refused++
+				}
+			}
+		}
+	}
+	if refused < 100 {
+		t.Errorf("%d files were refused: the changes do nothing", refused)
 	}
 }
 

@@ -45,6 +45,10 @@ func (m message) all(name string) []message {
 	return items(m, name, func(v protoreflect.Value) message { return message{v.Message()} })
 }
 
+func (m message) names(list string) []string {
+	return items(m, list, func(v protoreflect.Value) string { return message{v.Message()}.text("name") })
+}
+
 func (m message) texts(name string) []string { return items(m, name, protoreflect.Value.String) }
 
 func (m message) ints(name string) []int {
@@ -64,12 +68,32 @@ func (m message) attribute(name string) (a message, is bool) {
 	return message{}, false
 }
 
+// attach appends an attribute.
+func (m message) attach(name string, kind protoreflect.EnumNumber) message {
+	a := m.append("attribute")
+	a.put("name", name)
+	a.put("type", kind)
+	return a
+}
+
 // float is an attribute, or what it is by default.
 func (m message) float(name string, otherwise float64) float64 {
 	if a, is := m.attribute(name); is {
 		return a.get("f").Float()
 	}
 	return otherwise
+}
+
+// whole is an attribute's list of whole numbers, or its one number, or what it is by default.
+func (m message) whole(name string, otherwise ...int) []int {
+	switch a, is := m.attribute(name); {
+	case !is:
+		return otherwise
+	case len(a.ints("ints")) > 0:
+		return a.ints("ints")
+	default:
+		return []int{int(a.get("i").Int())}
+	}
 }
 
 // put sets a field to a text, or a number.
@@ -100,7 +124,7 @@ func (m message) keep(name string, test func(message) bool) {
 const (
 	float32Type, int64Type, float16Type, float64Type = 1, 7, 10, 11
 	external                                         = 1
-	tensorAttribute                                  = 4 // the type of an AttributeProto
+	stringAttribute, tensorAttribute                 = 3, 4 // types of an AttributeProto
 )
 
 // weightOf is a TensorProto of float32 or float64.

@@ -32,8 +32,11 @@ const mostBytes = 2 << 30
 // constants of the graph; more are weights, and so are those that weigh lists.
 const fewNumbers = 100
 
+// mostPlaces is the size of the largest kernel that convolution takes apart.
+const mostPlaces = 49
+
 // weigh are operators whose tensors are weights whatever their size.
-var weigh = []string{"Add", "BatchNormalization", "Conv", "Gemm", "MatMul", "Mul"}
+var weigh = []string{"Add", "BatchNormalization", "Conv", "Gemm", "MatMul", "Mul", "Reshape"}
 
 // file is a network that was read, up to its features.
 type file struct {
@@ -58,8 +61,16 @@ type weight struct {
 type product struct{ weights, biases weight }
 
 // read reads a file, and cuts it behind the features.
-func read(path string, o Options) (*file, error) {
-	content, err := contentOf(path)
+func read(path string, o Options) (f *file, err error) {
+	defer func() {
+		if fault := recover(); fault != nil { // such as a node without the inputs of its operator
+			err = fmt.Errorf("its nodes do not fit their operators (%v): check it by onnx.checker.check_model", fault)
+		}
+	}()
+	if info, err := os.Stat(path); err == nil && info.Size() >= mostBytes {
+		return nil, errors.New("it has 2 GiB or more, which is more than one ONNX file can have: export a smaller network")
+	}
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +79,7 @@ func read(path string, o Options) (*file, error) {
 		return nil, fmt.Errorf("it is no ONNX file, or is cut off: %w", err)
 	}
 	sum := sha256.Sum256(content)
-	f := &file{sum: hex.EncodeToString(sum[:]), features: o.Features, program: &program{}}
+	f = &file{sum: hex.EncodeToString(sum[:]), features: o.Features, program: &program{}}
 	r := &rewriting{graph: m.of("graph"), tensors: map[string]message{}, makes: map[string]message{}}
 	if err := r.check(m); err != nil {
 		return nil, err
@@ -93,18 +104,6 @@ func read(path string, o Options) (*file, error) {
 	names, dims := f.model.Inputs()
 	f.name, f.input = names[0], dims[0]
 	return f, f.layOut(o)
-}
-
-// contentOf are a file's bytes.
-func contentOf(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() >= mostBytes {
-		return nil, errors.New("it has 2 GiB or more, which is more than one ONNX file can have: export a smaller network")
-	}
-	return os.ReadFile(path)
 }
 
 // rewriting is the work on a file's graph.
@@ -138,9 +137,15 @@ func (r *rewriting) collect() error {
 	for _, t := range r.graph.all("initializer") {
 		r.tensors[t.text("name")] = t
 	}
+	before := map[string]bool{} // what nodes so far take
 	for _, n := range r.graph.all("node") {
+		for _, in := range n.texts("input") {
+			before[in] = true
+		}
 		for _, out := range n.texts("output") {
-			r.makes[out] = n
+			if r.makes[out] = n; before[out] {
+				return fmt.Errorf("its tensor %q is taken before it is made: nodes have to stand in order", out)
+			}
 		}
 		if a, is := n.attribute("value"); is && n.text("op_type") == "Constant" {
 			t := a.of("t")
@@ -190,17 +195,10 @@ func (r *rewriting) needed(output string) (nodes []message) {
 
 // cut leaves of the graph what the features depend on.
 func (r *rewriting) cut(f *file, o Options) error {
-	if len(r.graph.all("input")) != 1 {
-		var names []string
-		for _, in := range r.graph.all("input") {
-			names = append(names, in.text("name"))
-		}
-		return fmt.Errorf("it has the inputs %q, and a row of data is one: export it with one input", names)
+	if inputs := r.graph.names("input"); len(inputs) != 1 {
+		return fmt.Errorf("it has the inputs %q, and a row of data is one: export it with one input", inputs)
 	}
-	var outputs []string
-	for _, out := range r.graph.all("output") {
-		outputs = append(outputs, out.text("name"))
-	}
+	outputs := r.graph.names("output")
 	found := map[string]bool{}
 	for _, out := range outputs {
 		nodes := r.needed(out)
@@ -256,7 +254,7 @@ func (r *rewriting) product(n message, behind []message) (*product, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a, is := n.attribute("transB"); is && a.get("i").Int() == 1 {
+	if n.whole("transB", 0)[0] == 1 {
 		w = w.transposed()
 	}
 	p := &product{weights: w}
@@ -311,11 +309,64 @@ func (r *rewriting) rewrite(features string) string {
 			r.node("GlobalAveragePool", out+"/mean", in[0])
 			r.node("Shape", out+"/like", out+"/mean")
 			r.node("Reshape", out, out+"/most", out+"/like")
+		case "Conv":
+			if !r.convolution(n) {
+				r.graph.add("node", n)
+			}
 		default:
 			r.graph.add("node", n)
 		}
 	}
 	return cmp.Or(same[features], features)
+}
+
+// convolution puts a convolution in terms of what is faster; false: it stays. One of single pixels is a product of
+// matrices, on GoMLX's Go backend in a fifth of the time. One of each channel by itself is a sum over the places of its
+// kernel, of the pictures shifted by as much times the place's weights: XLA does that in one loop on a processor, in a
+// 25th of the time or less.
+func (r *rewriting) convolution(n message) bool {
+	in, out := n.texts("input"), n.texts("output")[0]
+	kernel := r.tensors[in[1]]
+	if a, is := n.attribute("auto_pad"); is && string(a.get("s").Bytes()) != "NOTSET" || kernel.Message == nil {
+		return false
+	}
+	dims, groups, pads := kernel.ints("dims"), n.whole("group", 1)[0], n.whole("pads", 0, 0, 0, 0)
+	strides, dilations := n.whole("strides", 1, 1), n.whole("dilations", 1, 1)
+	if len(dims) != 4 || dims[2] > mostPlaces || dims[2]*dims[3] > mostPlaces {
+		return false
+	}
+	var terms []message // are added up
+	switch {
+	case groups == 1 && dims[2]*dims[3]*slices.Max(strides) == 1 && slices.Max(pads) == 0:
+		r.node("Reshape", out+"/kernel", in[1], r.whole(out+"/shape", dims[:2]...))
+		product := r.node("Einsum", out+"/product", in[0], out+"/kernel")
+		product.attach("equation", stringAttribute).put("s", []byte("nchw,oc->nohw"))
+		terms = append(terms, product)
+	case groups == dims[0] && dims[1] == 1:
+		r.node("Reshape", out+"/kernel", in[1], r.whole(out+"/shape", 1, -1, dims[2], dims[3]))
+		// One more at the end: what ends before it is counted from there.
+		r.node("Pad", out+"/padded", in[0], r.whole(out+"/pads", 0, 0, pads[0], pads[1], 0, 0, pads[2]+1, pads[3]+1))
+		axes, steps := r.whole(out+"/axes", 2, 3), r.whole(out+"/steps", strides...)
+		for place := range dims[2] * dims[3] {
+			name, i, j := fmt.Sprintf("%s/%d", out, place), place/dims[3], place%dims[3]
+			r.node("Slice", name+"/shifted", out+"/padded", r.whole(name+"/from", i*dilations[0], j*dilations[1]),
+				r.whole(name+"/to", (i+1-dims[2])*dilations[0]-1, (j+1-dims[3])*dilations[1]-1), axes, steps)
+			r.node("Slice", name+"/weight", out+"/kernel", r.whole(name+"/at", i, j), r.whole(name+"/next", i+1, j+1), axes)
+			terms = append(terms, r.node("Mul", name, name+"/shifted", name+"/weight"))
+		}
+	default:
+		return false
+	}
+	if len(in) > 2 {
+		terms = append(terms, r.node("Reshape", out+"/biases", in[2], r.whole(out+"/channels", 1, -1, 1, 1)))
+	}
+	sum := terms[0]
+	for _, term := range terms[1:] {
+		name := term.texts("output")[0]
+		sum = r.node("Add", name+"/sum", sum.texts("output")[0], name)
+	}
+	sum.list("output").Set(0, protoreflect.ValueOf(out))
+	return true
 }
 
 // node appends a node.
@@ -332,10 +383,7 @@ func (r *rewriting) node(kind, output string, inputs ...string) message {
 
 // constant appends a node that gives a tensor.
 func (r *rewriting) constant(name string) (tensor message) {
-	a := r.node("Constant", name).append("attribute")
-	a.put("name", "value")
-	a.put("type", protoreflect.EnumNumber(tensorAttribute))
-	return a.mutable("t")
+	return r.node("Constant", name).attach("value", tensorAttribute).mutable("t")
 }
 
 // number appends a constant number, and whole a vector of whole numbers; both return their names.
@@ -346,12 +394,12 @@ func (r *rewriting) number(name string, value float64) string {
 	return name
 }
 
-func (r *rewriting) whole(name string, values ...int64) string {
+func (r *rewriting) whole(name string, values ...int) string {
 	t := r.constant(name)
 	t.put("data_type", int32(int64Type))
 	t.add("dims", int64(len(values)))
 	for _, v := range values {
-		t.add("int64_data", v)
+		t.add("int64_data", int64(v))
 	}
 	return name
 }

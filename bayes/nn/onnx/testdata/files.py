@@ -88,4 +88,19 @@ model = saved("bytes", [
 b = rng.integers(0, 16, (3, 12)).astype(np.int32)
 want["bytes"] = {"rows": b.tolist(), "features": values(model, b, "f")}
 
+# Convolutions of each channel by itself, and of single pixels, of several steps, gaps, borders and kernels.
+model = saved("channels", [
+    node("Conv", ["x", "w1", "b1"], ["a"], kernel_shape=[3, 2], pads=[1, 0, 2, 1], strides=[2, 1], dilations=[2, 2],
+         group=3),
+    node("Conv", ["a", "w2"], ["c"], kernel_shape=[1, 3], strides=[1, 2], group=3),
+    node("Conv", ["c", "w3", "b3"], ["d"], kernel_shape=[1, 1], auto_pad="NOTSET"),
+    node("Conv", ["d", "w4"], ["e"], kernel_shape=[1, 1], pads=[1, 0, 0, 0]),
+    node("Conv", ["e", "w5", "b3"], ["g"], kernel_shape=[1, 1], strides=[2, 1]),
+    node("Flatten", ["g"], ["f"]), node("MatMul", ["f", "fc"], ["y"])],
+    [info("x", TensorProto.FLOAT, ["n", 3, 7, 9])], [info("y", TensorProto.FLOAT, ["n", 2])],
+    [weights("w1", 3, 1, 3, 2), weights("b1", 3, scale=.5), weights("w2", 3, 1, 1, 3), weights("w3", 2, 3, 1, 1),
+     weights("b3", 2, scale=.5), weights("w4", 2, 2, 1, 1), weights("w5", 2, 2, 1, 1), weights("fc", 12, 2)])
+x = rng.random((2, 3, 7, 9)).astype(np.float32)
+want["channels"] = {"rows": x.transpose(0, 2, 3, 1).reshape(2, -1).tolist(), "features": values(model, x, "f")}
+
 json.dump(want, open("want.json", "w"))
