@@ -501,8 +501,9 @@ func (p *Posterior) Coordinate(k int) ([]float64, error) {
 
 // valuesOf copies a slot's columns of phi, or its part of psi.
 func (p *Posterior) valuesOf(slot Slot) ([]float64, error) {
-	t, err := p.slice(slot)
-	if err != nil {
+	c := p.columnsOf(slot)
+	t := tensors.FromShape(shapeOf(c.Of, c.Shape))
+	if err := copyColumns(t, slot.Size(), 0, c.Of, c.Width, c.From, t.Size()/slot.Size(), slot.Size()); err != nil {
 		return nil, err
 	}
 	return compute.Float64s(t)

@@ -83,14 +83,11 @@ func (p *Posterior) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("bayes: saving a posterior: %w", err)
 	}
-	file := tensorfile.File{Metadata: map[string]string{"gobnn": string(text)}, Tensors: map[string]*tensors.Tensor{}}
-	file.Tensors[weightsTensor] = tensors.FromFlatDataAndDimensions([]float64(p.logWeights), p.Particles())
+	file := tensorfile.File{Metadata: map[string]string{"gobnn": string(text)}, Columns: map[string]tensorfile.Columns{},
+		Tensors: map[string]*tensors.Tensor{
+			weightsTensor: tensors.FromFlatDataAndDimensions([]float64(p.logWeights), p.Particles())}}
 	for _, slot := range p.bound.Slots {
-		t, err := p.slice(slot)
-		if err != nil {
-			return fmt.Errorf("bayes: saving %q: %w", slot.Name, err)
-		}
-		file.Tensors[slot.Name] = t
+		file.Columns[slot.Name] = p.columnsOf(slot)
 	}
 	if p.expansionPoint != nil {
 		file.Tensors[linearisedTensor] = p.expansionPoint
@@ -101,16 +98,13 @@ func (p *Posterior) Save(path string) error {
 // number writes a number such that ParseFloat reads it back exactly.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// slice copies a slot's columns of phi, or its part of psi.
-func (p *Posterior) slice(slot Slot) (*tensors.Tensor, error) {
-	from, rows, width := p.psi, 1, p.bound.W
-	dims := slot.Shape
+// columnsOf are a slot's columns of phi, or its part of psi.
+func (p *Posterior) columnsOf(slot Slot) tensorfile.Columns {
 	if slot.Stochastic {
-		from, rows, width = p.phi, p.Particles(), p.bound.D
-		dims = append([]int{rows}, slot.Shape...)
+		return tensorfile.Columns{Of: p.phi, Width: p.bound.D, From: slot.Offset,
+			Shape: append([]int{p.Particles()}, slot.Shape...)}
 	}
-	to := tensors.FromShape(shapeOf(from, dims))
-	return to, copyColumns(to, slot.Size(), 0, from, width, slot.Offset, rows, slot.Size())
+	return tensorfile.Columns{Of: p.psi, Width: p.bound.W, From: slot.Offset, Shape: append([]int{}, slot.Shape...)}
 }
 
 // Load reads a posterior that Save wrote. The error wraps tensorfile.ErrDamaged if the file was cut off or altered.

@@ -9,6 +9,7 @@
 package tensorfile
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
@@ -36,7 +37,15 @@ var ErrDamaged = errors.New("tensorfile: the file is damaged")
 // File is the content of a tensorfile.
 type File struct {
 	Tensors  map[string]*tensors.Tensor
+	Columns  map[string]Columns // Read makes tensors of them
 	Metadata map[string]string
+}
+
+// Columns are a tensor to be written, of neighbouring columns of a matrix. Memory holds no copy of them.
+type Columns struct {
+	Of          *tensors.Tensor
+	Width, From int   // of Of, in numbers: a row, and what stands before the first column
+	Shape       []int // of the tensor
 }
 
 const (
@@ -60,19 +69,27 @@ func Write(path string, f File) error {
 	if _, taken := f.Tensors[metadataKey]; taken {
 		return fmt.Errorf("tensorfile: %s: the format keeps the name %q for itself", path, metadataKey)
 	}
-	header, names, from := map[string]any{}, slices.Sorted(maps.Keys(f.Tensors)), int64(0)
+	all := maps.Clone(f.Columns)
+	if all == nil {
+		all = map[string]Columns{}
+	}
+	for name, t := range f.Tensors {
+		all[name] = Columns{t, t.Size(), 0, append([]int{}, t.Shape().Dimensions...)}
+	}
+	header, names, from := map[string]any{}, slices.Sorted(maps.Keys(all)), int64(0)
 	for _, name := range names {
-		t := f.Tensors[name]
-		code, ok := codes[t.DType()]
+		c := all[name]
+		code, ok := codes[c.Of.DType()]
 		if !ok {
-			return fmt.Errorf("tensorfile: %s: tensor %q has type %s, which the format lacks", path, name, t.DType())
+			return fmt.Errorf("tensorfile: %s: tensor %q has type %s, which the format lacks", path, name, c.Of.DType())
 		}
-		shape := slices.Clone(t.Shape().Dimensions)
-		if shape == nil {
-			shape = []int{}
+		rows, each, fit := c.rows()
+		if !fit {
+			return fmt.Errorf("tensorfile: %s: tensor %q of shape %v is not made of columns from %d on of rows of %d numbers, of "+
+				"%d in all", path, name, c.Shape, c.From, c.Width, c.Of.Size())
 		}
-		to := from + int64(t.Size())*int64(t.DType().Size())
-		header[name], from = entry{code, shape, [2]int64{from, to}}, to
+		to := from + int64(rows*each)*int64(c.Of.DType().Size())
+		header[name], from = entry{code, c.Shape, [2]int64{from, to}}, to
 	}
 	metadata := maps.Clone(f.Metadata)
 	if metadata == nil {
@@ -87,14 +104,14 @@ func Write(path string, f File) error {
 	for len(text)%8 != 0 { // the format wants the data aligned
 		text = append(text, ' ')
 	}
-	if err := f.write(path, append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...), names); err != nil {
+	if err := replace(path, append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...), names, all); err != nil {
 		return fmt.Errorf("tensorfile: writing %s (is the folder there, writable, and the disk not full?): %w", path, err)
 	}
 	return nil
 }
 
-// write writes head and tensors, one after another, of which memory holds no copy, and then the digest into the head.
-func (f File) write(path string, head []byte, names []string) error {
+// replace writes head and tensors, one after another, of which memory holds no copy, and then the digest into the head.
+func replace(path string, head []byte, names []string, all map[string]Columns) error {
 	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644), renameio.WithExistingPermissions(),
 		renameio.WithTempDir(filepath.Dir(path)))
 	if err != nil {
@@ -102,16 +119,12 @@ func (f File) write(path string, head []byte, names []string) error {
 	}
 	defer func() { _ = file.Cleanup() }() // does nothing once it is replaced
 	sum := sha256.New()
-	both := io.MultiWriter(sum, file)
+	both := bufio.NewWriterSize(io.MultiWriter(sum, file), 1<<20)
 	_, err = both.Write(head)
 	for _, name := range names {
-		if err == nil {
-			var inner error
-			err = f.Tensors[name].ConstBytes(func(raw []byte) { _, inner = both.Write(raw) })
-			err = cmp.Or(err, inner)
-		}
+		err = cmp.Or(err, all[name].write(both))
 	}
-	if err != nil {
+	if err = cmp.Or(err, both.Flush()); err != nil {
 		return err
 	}
 	digest := []byte(hex.EncodeToString(sum.Sum(nil)))
@@ -119,6 +132,28 @@ func (f File) write(path string, head []byte, names []string) error {
 		return err
 	}
 	return file.CloseAtomicallyReplace()
+}
+
+// rows is how many rows there are, how many numbers of each, and whether that fits the shape.
+func (c Columns) rows() (rows, each int, fit bool) {
+	size := 1
+	for _, dim := range c.Shape {
+		size *= dim
+	}
+	rows = c.Of.Size() / max(1, c.Width)
+	each = size / max(1, rows)
+	return rows, each, rows*c.Width == c.Of.Size() && rows*each == size && c.From >= 0 && c.From+each <= c.Width
+}
+
+// write writes them row by row. What fails in writing is said by to.Flush.
+func (c Columns) write(to *bufio.Writer) error {
+	rows, each, _ := c.rows()
+	number := c.Of.DType().Size()
+	return c.Of.ConstBytes(func(raw []byte) {
+		for r := range rows {
+			_, _ = to.Write(raw[(r*c.Width+c.From)*number:][:each*number])
+		}
+	})
 }
 
 // noDigest stands in the place of the digest while the digest is taken.

@@ -37,7 +37,7 @@ func all() map[string]*tensors.Tensor {
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.safetensors")
 	metadata := map[string]string{"gobnn": `{"a": "<b> & \"c\""}`, "é": "", `"sha256":"`: `"sha256":"0000"`}
-	if err := Write(path, File{all(), metadata}); err != nil {
+	if err := Write(path, File{Tensors: all(), Metadata: metadata}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Read(path)
@@ -100,6 +100,23 @@ func write(t testing.TB, f File) []byte {
 		t.Fatal(err)
 	}
 	return raw
+}
+
+// Columns of a matrix are written as a tensor of them would be; those that it does not have are refused.
+func TestColumns(t *testing.T) {
+	matrix := tensors.FromFlatDataAndDimensions([]float32{0, 1, 2, 3, 10, 11, 12, 13}, 2, 4)
+	got := write(t, File{Columns: map[string]Columns{"x": {matrix, 4, 1, []int{2, 2, 1}}}})
+	copied := tensors.FromFlatDataAndDimensions([]float32{1, 2, 11, 12}, 2, 2, 1)
+	if want := write(t, File{Tensors: map[string]*tensors.Tensor{"x": copied}}); !bytes.Equal(got, want) {
+		t.Errorf("the file is\n%q, want\n%q", got, want)
+	}
+	for _, c := range []Columns{{matrix, 4, 3, []int{2, 2}}, {matrix, 4, -1, []int{2, 2}}, {matrix, 4, 0, []int{3}},
+		{matrix, 3, 0, []int{2, 2}}} {
+		if err := Write(filepath.Join(t.TempDir(), "x"), File{Columns: map[string]Columns{"x": c}}); err == nil ||
+			!strings.Contains(err.Error(), "is not made of columns") {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
 }
 
 // Every file that was cut off, and every file with one byte changed in any way, is damaged.
