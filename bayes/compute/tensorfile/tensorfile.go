@@ -85,8 +85,8 @@ func Write(path string, f File) error {
 		}
 		rows, each, fit := c.rows()
 		if !fit {
-			return fmt.Errorf("tensorfile: %s: tensor %q of shape %v is not made of columns from %d on of rows of %d numbers, of "+
-				"%d in all", path, name, c.Shape, c.From, c.Width, c.Of.Size())
+			return fmt.Errorf("tensorfile: %s: tensor %q of shape %v is not made of columns from %d on of rows of %d numbers, "+
+				"of %d in all", path, name, c.Shape, c.From, c.Width, c.Of.Size())
 		}
 		to := from + int64(rows*each)*int64(c.Of.DType().Size())
 		header[name], from = entry{code, c.Shape, [2]int64{from, to}}, to
@@ -104,7 +104,8 @@ func Write(path string, f File) error {
 	for len(text)%8 != 0 { // the format wants the data aligned
 		text = append(text, ' ')
 	}
-	if err := replace(path, append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...), names, all); err != nil {
+	head := append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
+	if err := replace(path, head, names, all); err != nil {
 		return fmt.Errorf("tensorfile: writing %s (is the folder there, writable, and the disk not full?): %w", path, err)
 	}
 	return nil
