@@ -14,6 +14,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
+	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
@@ -24,6 +25,8 @@ import (
 	"gobnn/bayes/train"
 	"gobnn/ohsmc"
 
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -115,6 +118,31 @@ func TestFeaturesAreThoseOfOnnxruntime(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Of the five convolutions of channels.onnx those with a border or a step between pixels alone stay.
+func TestConvolutionsAreTakenApart(t *testing.T) {
+	n := open(t, "channels", Options{})
+	engine, err := compute.Open(compute.GoBackend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := graph.NewGraph(engine.Backend(), t.Name())
+	defer g.Finalize()
+	var weights []*graph.Node
+	for _, w := range n.weights {
+		weights = append(weights, graph.Parameter(g, w.Name, shapes.Make(compute.Float32, w.Shape...)))
+	}
+	n.outputs(graph.Parameter(g, "rows", shapes.Make(compute.Float32, 2, n.inputs)), weights, Options{})
+	left := 0
+	for _, node := range g.Nodes() {
+		if node.Type() == graph.NodeTypeConvGeneral {
+			left++
+		}
+	}
+	if left != 2 {
+		t.Errorf("%d convolutions are left, want 2", left)
 	}
 }
 
