@@ -104,7 +104,7 @@ func (p *Posterior) columnsOf(slot Slot) tensorfile.Columns {
 		return tensorfile.Columns{Of: p.phi, Width: p.bound.D, From: slot.Offset,
 			Shape: append([]int{p.Particles()}, slot.Shape...)}
 	}
-	return tensorfile.Columns{Of: p.psi, Width: p.bound.W, From: slot.Offset, Shape: append([]int{}, slot.Shape...)}
+	return tensorfile.Columns{Of: p.psi, Width: p.bound.W, From: slot.Offset, Shape: slot.Shape}
 }
 
 // Load reads a posterior that Save wrote. The error wraps tensorfile.ErrDamaged if the file was cut off or altered.

@@ -66,15 +66,15 @@ type entry struct {
 
 // Write puts the file at path, replacing what is there only when all of it is on disk.
 func Write(path string, f File) error {
-	if _, taken := f.Tensors[metadataKey]; taken {
-		return fmt.Errorf("tensorfile: %s: the format keeps the name %q for itself", path, metadataKey)
-	}
 	all := maps.Clone(f.Columns)
 	if all == nil {
 		all = map[string]Columns{}
 	}
 	for name, t := range f.Tensors {
-		all[name] = Columns{t, t.Size(), 0, append([]int{}, t.Shape().Dimensions...)}
+		all[name] = Columns{t, t.Size(), 0, t.Shape().Dimensions}
+	}
+	if _, taken := all[metadataKey]; taken {
+		return fmt.Errorf("tensorfile: %s: the format keeps the name %q for itself", path, metadataKey)
 	}
 	header, names, from := map[string]any{}, slices.Sorted(maps.Keys(all)), int64(0)
 	for _, name := range names {
@@ -89,7 +89,7 @@ func Write(path string, f File) error {
 				"of %d in all", path, name, c.Shape, c.From, c.Width, c.Of.Size())
 		}
 		to := from + int64(rows*each)*int64(c.Of.DType().Size())
-		header[name], from = entry{code, c.Shape, [2]int64{from, to}}, to
+		header[name], from = entry{code, append([]int{}, c.Shape...), [2]int64{from, to}}, to
 	}
 	metadata := maps.Clone(f.Metadata)
 	if metadata == nil {

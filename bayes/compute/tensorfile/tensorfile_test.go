@@ -117,6 +117,10 @@ func TestColumns(t *testing.T) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}
+	taken := File{Columns: map[string]Columns{metadataKey: {matrix, 4, 1, []int{2, 2}}}}
+	if err := Write(filepath.Join(t.TempDir(), "x"), taken); err == nil || !strings.Contains(err.Error(), "for itself") {
+		t.Errorf("columns of the metadata's name: %v", err)
+	}
 }
 
 // Every file that was cut off, and every file with one byte changed in any way, is damaged.

@@ -36,7 +36,7 @@ const fewNumbers = 100
 const mostPlaces = 49
 
 // weigh are operators whose tensors are weights whatever their size.
-var weigh = []string{"Add", "BatchNormalization", "Conv", "Gemm", "MatMul", "Mul", "Reshape"}
+var weigh = []string{"Add", "BatchNormalization", "Conv", "Gemm", "MatMul", "Mul"}
 
 // file is a network that was read, up to its features.
 type file struct {
@@ -111,6 +111,7 @@ type rewriting struct {
 	graph   message
 	tensors map[string]message // by name: initialisers and constants
 	makes   map[string]message // the node that gives an output
+	kernels []string           // tensors of convolutions that are put in terms of others
 }
 
 // check is an error where the file as a whole cannot be read.
@@ -336,12 +337,12 @@ func (r *rewriting) convolution(n message) bool {
 		return false
 	}
 	var terms []message // are added up
+	r.kernels = append(r.kernels, in[1:]...)
 	switch {
 	case groups == 1 && dims[2]*dims[3]*slices.Max(strides) == 1 && slices.Max(pads) == 0:
 		r.node("Reshape", out+"/kernel", in[1], r.whole(out+"/shape", dims[:2]...))
-		product := r.node("Einsum", out+"/product", in[0], out+"/kernel")
-		product.attach("equation", stringAttribute).put("s", []byte("nchw,oc->nohw"))
-		terms = append(terms, product)
+		terms = append(terms, r.node("Einsum", out+"/product", in[0], out+"/kernel"))
+		terms[0].attach("equation", stringAttribute).put("s", []byte("nchw,oc->nohw"))
 	case groups == dims[0] && dims[1] == 1:
 		r.node("Reshape", out+"/kernel", in[1], r.whole(out+"/shape", 1, -1, dims[2], dims[3]))
 		// One more at the end: what ends before it is counted from there.
@@ -362,8 +363,7 @@ func (r *rewriting) convolution(n message) bool {
 	}
 	sum := terms[0]
 	for _, term := range terms[1:] {
-		name := term.texts("output")[0]
-		sum = r.node("Add", name+"/sum", sum.texts("output")[0], name)
+		sum = r.node("Add", term.texts("output")[0]+"/sum", sum.texts("output")[0], term.texts("output")[0])
 	}
 	sum.list("output").Set(0, protoreflect.ValueOf(out))
 	return true
@@ -416,7 +416,7 @@ func (r *rewriting) inputs() (weights []weight, err error) {
 			kind, number := n.text("op_type"), t.get("data_type").Int()
 			used[in] = true
 			weighs[in] = weighs[in] || (number == float32Type || number == float64Type) &&
-				(t.size() > fewNumbers || t.size() > 1 && slices.Contains(weigh, kind))
+				(t.size() > fewNumbers || t.size() > 1 && (slices.Contains(weigh, kind) || slices.Contains(r.kernels, in)))
 			statistics[in] = statistics[in] || kind == "BatchNormalization" && i > 2
 		}
 	}
